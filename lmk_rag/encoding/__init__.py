@@ -1,0 +1,1 @@
+"""The model layer: text to tokens, tokens to windows with landmarks, windows to states, states to vectors."""

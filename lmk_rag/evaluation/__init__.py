@@ -1,0 +1,1 @@
+"""Evaluation: data sets, the systems that are compared, measures with intervals, and the report."""

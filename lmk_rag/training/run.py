@@ -1,0 +1,180 @@
+"""The loop: stages, optimizer, running average, checkpoints, metrics; stops and goes on at any step."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from lmk_rag.encoding.checkpoints import Checkpoint
+from lmk_rag.encoding.network import load_network, load_tokenizer, pick_device
+from lmk_rag.training import checkpoint as checkpoints
+from lmk_rag.training.checkpoint import STAGES, Progress
+from lmk_rag.training.config import Recipe
+from lmk_rag.training.corpus import Corpus
+from lmk_rag.training.examples import Examples
+from lmk_rag.training.lora import save_adapter, trainable, with_adapter
+from lmk_rag.training.openings import openings
+from lmk_rag.training.stages import Setting, contrast, distill, is_its_own_target
+
+Report = Callable[[str, int, int, dict[str, float]], None]
+"""Called after each step with the stage's name, the steps done, the steps of the stage, and its losses."""
+
+
+class Run:
+    """The training of one adapter in ``recipe.out / pooling``; make it again to take it up where it stopped."""
+
+    def __init__(self, recipe: Recipe, pooling: str, checkpoint: Checkpoint, setting: Setting | None = None) -> None:
+        """Load base, text and the last checkpoint, if there is one.
+
+        Args:
+            recipe: what to do.
+            pooling: lmk, mean or cls.
+            checkpoint: the base, as :func:`lmk_rag.encoding.checkpoints.resolve` found it.
+            setting: ready-made parts, for tests; by default they are loaded as the recipe says.
+        """
+        self.recipe = recipe
+        self.folder = recipe.out / pooling
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.setting = setting or _load(recipe, pooling, checkpoint)
+        self.weights = trainable(self.setting.student)
+        self.average = {name: weight.detach().clone() for name, weight in self.weights.items()}
+        self.progress = Progress()
+        self._optimizer = self._fresh_optimizer()
+        self._stop = False
+        if self._state.exists():
+            self.progress = checkpoints.load(self._state, self.weights, self.average, self._optimizer)
+
+    @property
+    def _state(self) -> Path:
+        return self.folder / "checkpoint.safetensors"
+
+    def finish(self, report: Report | None = None) -> bool:
+        """Train to the end of the recipe, or until :meth:`stop`; returns whether the end was reached.
+
+        Whenever it stops, ``adapter/`` holds the running average of the weights so far.
+        """
+        for stage in range(self.progress.stage, len(STAGES)):
+            if stage != self.progress.stage:
+                self._begin(stage)
+            while self.progress.step < self._steps(stage) and not self._stop:
+                self._step(stage, report)
+                if self.progress.step % self.recipe.save_every == 0:
+                    self.save()
+            if self._stop:
+                break
+            self.save(f"after-{STAGES[stage]}")
+        self.save("adapter")
+        return not self._stop
+
+    def stop(self, *_: int | FrameType | None) -> None:
+        """Ask the run to stop after the step it is in; usable as a signal handler."""
+        self._stop = True
+
+    def save(self, adapter: str | None = None) -> None:
+        """Write the checkpoint, and the running average as an adapter folder where one is named."""
+        checkpoints.save(self._state, self.progress, self.weights, self.average, self._optimizer)
+        if adapter:
+            save_adapter(self.setting.student, self.average, self.recipe, self.setting.pooling, self.folder / adapter)
+
+    def _steps(self, stage: int) -> int:
+        if stage == 1:
+            return self.recipe.contrastive.steps
+        return 0 if is_its_own_target(self.setting.pooling) else self.recipe.distillation.steps
+
+    def _begin(self, stage: int) -> None:
+        """A stage starts from the average of the one before, with a fresh optimizer."""
+        self.progress = Progress(stage=stage, tokens=self.progress.tokens)
+        with torch.no_grad():
+            for name, weight in self.weights.items():
+                weight.copy_(self.average[name])
+        self._optimizer = self._fresh_optimizer()
+
+    def _fresh_optimizer(self) -> torch.optim.Optimizer:
+        return torch.optim.AdamW(self.weights.values(), lr=0.0, betas=(0.9, 0.98), weight_decay=0.0)
+
+    def _step(self, stage: int, report: Report | None) -> None:
+        began = time.monotonic()
+        settings = self.recipe.contrastive if stage == 1 else self.recipe.distillation
+        done = self.progress.step
+        rate = settings.learning_rate * min(1.0, (done + 1) / max(settings.warmup, 1))
+        for group in self._optimizer.param_groups:
+            group["lr"] = rate
+        outcome = (contrast if stage == 1 else distill)(self.setting, done)
+        norm = torch.nn.utils.clip_grad_norm_(list(self.weights.values()), 1.0)
+        self._optimizer.step()
+        self._optimizer.zero_grad()
+        # young averages forget faster, so that the first weights do not weigh on them
+        kept = min(self.recipe.average, (done + 1) / (done + 10))
+        with torch.no_grad():
+            for name, weight in self.weights.items():
+                self.average[name].lerp_(weight, 1 - kept)
+        self.progress.step += 1
+        self.progress.tokens += outcome.tokens
+        line: dict[str, Any] = {"stage": STAGES[stage], "step": self.progress.step, **outcome.losses}
+        line |= {"gradient": float(norm), "rate": rate, "tokens": self.progress.tokens}
+        line["seconds"] = round(time.monotonic() - began, 3)
+        with (self.folder / "metrics.jsonl").open("a", encoding="utf-8") as metrics:
+            metrics.write(json.dumps(line) + "\n")
+        if report:
+            report(STAGES[stage], self.progress.step, self._steps(stage), outcome.losses)
+
+
+def train(recipe: Recipe, report: Report | None = None) -> bool:
+    """Train the recipe's adapters one after the other; an interrupt or a polite kill stops at the next step.
+
+    Returns:
+        Whether the end of the recipe was reached; otherwise the same call goes on from there.
+    """
+    from lmk_rag.encoding.checkpoints import resolve
+
+    checkpoint = resolve("default", "mean") if recipe.base == "default" else resolve(recipe.base, "mean")
+    for pooling in recipe.poolings:
+        run = Run(recipe, pooling, _untrained(checkpoint))
+        (run.folder / "recipe.json").write_text(json.dumps(asdict(recipe), indent=2, default=str) + "\n", encoding="utf-8")
+        handlers = {number: signal.signal(number, run.stop) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            if not run.finish(report):
+                return False
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+    return True
+
+
+def _untrained(checkpoint: Checkpoint) -> Checkpoint:
+    """The checkpoint's base without an adapter on it."""
+    from dataclasses import replace
+
+    from lmk_rag.encoding.base_model import base_model
+
+    return replace(checkpoint, base=checkpoint.base or base_model(), adapter=None, pooling="mean")
+
+
+def _load(recipe: Recipe, pooling: str, checkpoint: Checkpoint) -> Setting:
+    device = pick_device(recipe.device)
+    tokenizer = load_tokenizer(checkpoint)
+    base = load_network(checkpoint, device, torch.float32)
+    corpus = Corpus(recipe.text)
+    vectors = openings(corpus, base, tokenizer, recipe) if recipe.contrastive.neighbours > 1 else None
+    return Setting(
+        student=with_adapter(checkpoint, recipe, device),
+        base=base,
+        tokenizer=tokenizer,
+        examples=Examples(corpus, recipe, tokenizer, vectors),
+        recipe=recipe,
+        pooling=pooling,
+    )
+
+
+def tensors_equal(left: dict[str, Tensor], right: dict[str, Tensor]) -> bool:
+    """Whether two sets of weights are equal to the last bit."""
+    return left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)
