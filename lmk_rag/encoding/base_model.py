@@ -19,6 +19,10 @@ class ModelError(Exception):
     """A model cannot be found, is not what it should be, or cannot be used as asked."""
 
 
+class ModelWarning(UserWarning):
+    """A model is used in another way than it was trained for."""
+
+
 @cache
 def sha256_file(path: Path) -> str:
     """Hash a file's bytes, hex digits."""

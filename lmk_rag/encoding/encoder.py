@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from lmk_rag.encoding import network as networks
-from lmk_rag.encoding.base_model import ModelError, sha256_file
+from lmk_rag.encoding.base_model import ModelError, ModelWarning, sha256_file
 from lmk_rag.encoding.checkpoints import Checkpoint, resolve
 from lmk_rag.encoding.inference import FloatArray, Inference, WindowStates
 from lmk_rag.encoding.landmarks import Tokens, Window, landmark_windows, plain_windows
@@ -95,7 +95,7 @@ class Encoder:
         checkpoint = resolve(model, pooling, granularity)
         for notice in checkpoint.notices:
             if "trained for" in notice or "made for" in notice:
-                warnings.warn(notice, stacklevel=2)
+                warnings.warn(notice, ModelWarning, stacklevel=2)
         tokenizer = networks.load_tokenizer(checkpoint)
         window = networks.positions(checkpoint, tokenizer.window)
         chosen = networks.pick_device(device)

@@ -121,8 +121,9 @@ class Examples:
 
     def _pair(self, entry: Entry, rng: np.random.Generator) -> Pair:
         granularity = int(rng.choice(self.recipe.granularities))
-        length = piece_length(granularity, self.recipe.window)
-        count = max(1, round(int(rng.choice(self.recipe.contrastive.tokens)) / length))
+        tokens = int(rng.choice(self.recipe.contrastive.tokens))
+        length = min(piece_length(granularity, self.recipe.window), tokens)
+        count = max(1, round(tokens / length))
         kind = rng.choice(self._kinds(entry))
         if kind in ("title", "abstract"):
             query = self._whole_query(entry, kind, rng)

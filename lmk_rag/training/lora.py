@@ -16,6 +16,7 @@ from lmk_rag.training.config import Recipe
 def with_adapter(checkpoint: Checkpoint, recipe: Recipe, device: torch.device) -> nn.Module:
     """Load the base in float32 and put a LoRA adapter on every linear layer; all else, embeddings too, is frozen."""
     from peft import LoraConfig, get_peft_model
+    from peft.tuners.tuners_utils import BaseTunerLayer
 
     network = load_network(checkpoint, device, torch.float32)
     torch.manual_seed(recipe.seed)
@@ -23,6 +24,9 @@ def with_adapter(checkpoint: Checkpoint, recipe: Recipe, device: torch.device) -
         r=recipe.lora.rank, lora_alpha=recipe.lora.alpha, lora_dropout=0.0, target_modules="all-linear"
     )
     adapted: nn.Module = get_peft_model(network, settings)
+    for module in adapted.modules():
+        if isinstance(module, BaseTunerLayer):
+            module.cast_input_dtype_enabled = False  # autocast casts already; to float32 and back only takes time
     return adapted.eval()  # no dropout: the two passes over a text have to agree
 
 

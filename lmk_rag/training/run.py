@@ -12,8 +12,8 @@ from types import FrameType
 from typing import Any
 
 import torch
-from torch import Tensor
 
+from lmk_rag.encoding.base_model import base_model
 from lmk_rag.encoding.checkpoints import Checkpoint
 from lmk_rag.encoding.network import load_network, load_tokenizer, pick_device
 from lmk_rag.training import checkpoint as checkpoints
@@ -25,26 +25,25 @@ from lmk_rag.training.lora import save_adapter, trainable, with_adapter
 from lmk_rag.training.openings import openings
 from lmk_rag.training.stages import Setting, contrast, distill, is_its_own_target
 
-Report = Callable[[str, int, int, dict[str, float]], None]
-"""Called after each step with the stage's name, the steps done, the steps of the stage, and its losses."""
+Report = Callable[[str, str, int, int, dict[str, float]], None]
+"""Called after each step: pooling, stage, steps done, steps of the stage, losses."""
 
 
 class Run:
     """The training of one adapter in ``recipe.out / pooling``; make it again to take it up where it stopped."""
 
-    def __init__(self, recipe: Recipe, pooling: str, checkpoint: Checkpoint, setting: Setting | None = None) -> None:
+    def __init__(self, recipe: Recipe, pooling: str, setting: Setting | None = None) -> None:
         """Load base, text and the last checkpoint, if there is one.
 
         Args:
             recipe: what to do.
             pooling: lmk, mean or cls.
-            checkpoint: the base, as :func:`lmk_rag.encoding.checkpoints.resolve` found it.
             setting: ready-made parts, for tests; by default they are loaded as the recipe says.
         """
         self.recipe = recipe
         self.folder = recipe.out / pooling
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.setting = setting or _load(recipe, pooling, checkpoint)
+        self.setting = setting or _load(recipe, pooling)
         self.weights = trainable(self.setting.student)
         self.average = {name: weight.detach().clone() for name, weight in self.weights.items()}
         self.progress = Progress()
@@ -125,7 +124,7 @@ class Run:
         with (self.folder / "metrics.jsonl").open("a", encoding="utf-8") as metrics:
             metrics.write(json.dumps(line) + "\n")
         if report:
-            report(STAGES[stage], self.progress.step, self._steps(stage), outcome.losses)
+            report(self.setting.pooling, STAGES[stage], self.progress.step, self._steps(stage), outcome.losses)
 
 
 def train(recipe: Recipe, report: Report | None = None) -> bool:
@@ -134,12 +133,10 @@ def train(recipe: Recipe, report: Report | None = None) -> bool:
     Returns:
         Whether the end of the recipe was reached; otherwise the same call goes on from there.
     """
-    from lmk_rag.encoding.checkpoints import resolve
-
-    checkpoint = resolve("default", "mean") if recipe.base == "default" else resolve(recipe.base, "mean")
     for pooling in recipe.poolings:
-        run = Run(recipe, pooling, _untrained(checkpoint))
-        (run.folder / "recipe.json").write_text(json.dumps(asdict(recipe), indent=2, default=str) + "\n", encoding="utf-8")
+        run = Run(recipe, pooling)
+        about = json.dumps(asdict(recipe), indent=2, default=str)
+        (run.folder / "recipe.json").write_text(about + "\n", encoding="utf-8")
         handlers = {number: signal.signal(number, run.stop) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             if not run.finish(report):
@@ -150,16 +147,14 @@ def train(recipe: Recipe, report: Report | None = None) -> bool:
     return True
 
 
-def _untrained(checkpoint: Checkpoint) -> Checkpoint:
-    """The checkpoint's base without an adapter on it."""
-    from dataclasses import replace
-
-    from lmk_rag.encoding.base_model import base_model
-
-    return replace(checkpoint, base=checkpoint.base or base_model(), adapter=None, pooling="mean")
+def _base(recipe: Recipe) -> Checkpoint:
+    """The recipe's base, without an adapter."""
+    base = base_model() if recipe.base == "default" else recipe.base
+    return Checkpoint(model=recipe.base, base=base, pooling="mean", window=recipe.window)
 
 
-def _load(recipe: Recipe, pooling: str, checkpoint: Checkpoint) -> Setting:
+def _load(recipe: Recipe, pooling: str) -> Setting:
+    checkpoint = _base(recipe)
     device = pick_device(recipe.device)
     tokenizer = load_tokenizer(checkpoint)
     base = load_network(checkpoint, device, torch.float32)
@@ -174,7 +169,3 @@ def _load(recipe: Recipe, pooling: str, checkpoint: Checkpoint) -> Setting:
         pooling=pooling,
     )
 
-
-def tensors_equal(left: dict[str, Tensor], right: dict[str, Tensor]) -> bool:
-    """Whether two sets of weights are equal to the last bit."""
-    return left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)

@@ -73,11 +73,11 @@ def parse_man(path: Path) -> Manual | None:
     heading, lines = "", list[str]()
     for line in text.splitlines()[1:]:
         if _MAN_HEADING.match(line) and line.upper() == line:
-            _close(sections, heading, lines)
+            _close(sections, heading, lines, "\n")
             heading, lines = line.strip(), []
         else:
             lines.append(line.strip())
-    _close(sections, heading, lines[:-1])
+    _close(sections, heading, lines[:-1], "\n")
     name = next((part for part in sections if part.heading == "NAME"), None)
     if name is None:
         return None
@@ -104,10 +104,11 @@ def _pieces(node: object) -> list[tuple[str, str]]:
     pieces: list[tuple[str, str]] = []
     buffer: list[str] = []
 
-    def flush() -> None:
-        text = "".join(buffer).strip()
+    def flush(verbatim: bool = False) -> None:
+        text = "".join(buffer)
         buffer.clear()
-        if text:
+        text = text.strip("\n") if verbatim else re.sub(r"\s+", " ", text).strip()
+        if text.strip():
             pieces.append(("", text))
 
     def walk(element: object) -> None:
@@ -121,7 +122,7 @@ def _pieces(node: object) -> list[tuple[str, str]]:
             elif tag in _BLOCKS:
                 flush()
                 walk(child)
-                flush()
+                flush(verbatim=tag == "pre")
             else:
                 walk(child)
 
@@ -139,7 +140,7 @@ def _heading(text: str) -> str:
     )
 
 
-def _close(sections: list[Section], heading: str, lines: list[str]) -> None:
-    text = "\n".join(lines).strip()
+def _close(sections: list[Section], heading: str, blocks: list[str], between: str = "\n\n") -> None:
+    text = between.join(blocks).strip()
     if heading or text:
         sections.append(Section(heading=heading, text=text))

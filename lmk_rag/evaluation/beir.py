@@ -1,0 +1,171 @@
+"""Data sets in BEIR's format: ``corpus.jsonl``, ``queries.jsonl``, ``qrels/SPLIT.tsv``; gzip allowed."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import os
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+NAMES = ("passkey", "needle", "rfc", "python-docs", "python-sections", "linux-docs")
+"""Data sets known by name; any other is a folder."""
+_SCRIPTS = {"rfc": "build_rfc.py"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """Documents, queries and which document answers which query.
+
+    Attributes:
+        name: for the report.
+        corpus: text of each document by id, its title in front where it has one.
+        queries: text of each query by id.
+        qrels: for each query that is judged, the documents' grades, above 0 meaning relevant.
+        kinds: what sort of query each is ("title", "heading" ...), where the data set says.
+    """
+
+    name: str
+    corpus: Mapping[str, str]
+    queries: Mapping[str, str]
+    qrels: Mapping[str, Mapping[str, int]]
+    kinds: Mapping[str, str] = field(default_factory=dict)
+
+    def limited(self, documents: int) -> Dataset:
+        """A fixed draw of that many documents, and the queries that one of them answers."""
+        if documents >= len(self.corpus):
+            return self
+        drawn = set(random.Random(documents).sample(sorted(self.corpus), documents))
+        qrels = {
+            query: {key: grade for key, grade in grades.items() if key in drawn}
+            for query, grades in self.qrels.items()
+        }
+        qrels = {query: grades for query, grades in qrels.items() if any(grade > 0 for grade in grades.values())}
+        return Dataset(
+            name=self.name,
+            corpus={key: text for key, text in self.corpus.items() if key in drawn},
+            queries={key: self.queries[key] for key in qrels},
+            qrels=qrels,
+            kinds={key: kind for key, kind in self.kinds.items() if key in qrels},
+        )
+
+
+def dataset_folder() -> Path:
+    """Where data sets known by name lie: ``LMK_RAG_DATASETS``, else a folder in the user's cache."""
+    return Path(os.environ.get("LMK_RAG_DATASETS") or "~/.cache/lmk-rag/datasets").expanduser()
+
+
+def find(name: str, split: str = "test", *, full: bool = False) -> Path:
+    """The folder of a data set that is given by name or as a folder.
+
+    Raises:
+        FileNotFoundError: there is none; the message says how to build it.
+    """
+    if name not in NAMES:
+        folder = Path(name).expanduser()
+        if not folder.is_dir():
+            raise FileNotFoundError(f"There is no data set {name!r}: give a folder or one of {', '.join(NAMES)}.")
+        return folder
+    folder = dataset_folder() / name
+    if name == "rfc":
+        folder = folder / (f"{split}-full" if full else split)
+    elif full:
+        folder = folder.with_name(f"{name}-full")
+    if not folder.is_dir():
+        script = _SCRIPTS.get(name, "build_manuals.py")
+        raise FileNotFoundError(
+            f"The data set {name!r} is not built ({folder}): run scripts/{script} on the unpacked Debian packages."
+        )
+    return folder
+
+
+def load(folder: Path, split: str = "test", name: str | None = None) -> Dataset:
+    """Read a data set.
+
+    Args:
+        folder: holds ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/``, each plain or with ``.gz`` appended.
+        split: the file in ``qrels/``; where there is only one, that one.
+        name: for the report; the folder's name by default.
+
+    Raises:
+        FileNotFoundError: a file is missing.
+        ValueError: no query of the split has a document of the corpus.
+    """
+    corpus = {
+        str(row["_id"]): "\n\n".join(part for part in (row.get("title"), row.get("text")) if part)
+        for row in _rows(_existing(folder / "corpus.jsonl"))
+    }
+    rows = {str(row["_id"]): row for row in _rows(_existing(folder / "queries.jsonl"))}
+    qrels = _qrels(_split_file(folder / "qrels", split), corpus)
+    qrels = {query: grades for query, grades in qrels.items() if query in rows}
+    if not qrels:
+        raise ValueError(f"{folder} has no judged query for the split {split!r}: check qrels/{split}.tsv.")
+    return Dataset(
+        name=name or folder.name,
+        corpus=corpus,
+        queries={key: str(rows[key]["text"]) for key in qrels},
+        qrels=qrels,
+        kinds={key: kind for key in qrels if (kind := (rows[key].get("metadata") or {}).get("kind"))},
+    )
+
+
+def save(dataset: Dataset, folder: Path, split: str) -> None:
+    """Write a data set, texts with gzip."""
+    (folder / "qrels").mkdir(parents=True, exist_ok=True)
+    with gzip.open(folder / "corpus.jsonl.gz", "wt", encoding="utf-8") as out:
+        for key, text in dataset.corpus.items():
+            out.write(json.dumps({"_id": key, "title": "", "text": text}, ensure_ascii=False) + "\n")
+    with gzip.open(folder / "queries.jsonl.gz", "wt", encoding="utf-8") as out:
+        for key, text in dataset.queries.items():
+            about = {"kind": dataset.kinds[key]} if key in dataset.kinds else {}
+            out.write(json.dumps({"_id": key, "text": text, "metadata": about}, ensure_ascii=False) + "\n")
+    with (folder / "qrels" / f"{split}.tsv").open("w", encoding="utf-8", newline="") as out:
+        writer = csv.writer(out, delimiter="\t", lineterminator="\n")
+        writer.writerow(["query-id", "corpus-id", "score"])
+        for query, grades in dataset.qrels.items():
+            writer.writerows([query, key, grade] for key, grade in grades.items())
+
+
+def _split_file(folder: Path, split: str) -> Path:
+    files = sorted(path for path in folder.glob("*.tsv*") if path.name.endswith((".tsv", ".tsv.gz")))
+    wanted = [path for path in files if path.name.split(".")[0] == split]
+    if wanted:
+        return wanted[0]
+    if len(files) == 1:
+        return files[0]
+    raise FileNotFoundError(
+        f"{folder} has no {split}.tsv: choose a split from {', '.join(path.name.split('.')[0] for path in files)}."
+    )
+
+
+def _qrels(path: Path, corpus: Mapping[str, str]) -> dict[str, dict[str, int]]:
+    qrels: dict[str, dict[str, int]] = {}
+    with _open(path) as lines:
+        for row in csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
+            if len(row) >= 3 and row[1] in corpus and row[2].strip().lstrip("-").isdigit():
+                qrels.setdefault(row[0], {})[row[1]] = int(row[2])
+    return {query: grades for query, grades in qrels.items() if any(grade > 0 for grade in grades.values())}
+
+
+def _rows(path: Path) -> Iterator[dict[str, object] | dict[str, dict[str, str]]]:  # JSON objects
+    with _open(path) as lines:
+        for line in lines:
+            if line.strip():
+                yield json.loads(line)
+
+
+def _existing(path: Path) -> Path:
+    packed = path.with_name(path.name + ".gz")
+    if path.exists() or packed.exists():
+        return path if path.exists() else packed
+    raise FileNotFoundError(f"{path} is missing: a BEIR data set has corpus.jsonl, queries.jsonl and qrels/.")
+
+
+def _open(path: Path) -> io.TextIOBase:
+    if path.suffix == ".gz":
+        return io.TextIOWrapper(gzip.open(path, "rb"), encoding="utf-8")
+    return path.open(encoding="utf-8")

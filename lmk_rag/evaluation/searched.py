@@ -1,0 +1,80 @@
+"""The systems that are the product itself: a collection in the cache folder, searched as a user would."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+
+from indexes.collection import Collection
+from indexes.records import Document
+from lmk_rag.encoding.encoder import Encoder
+from lmk_rag.evaluation.beir import Dataset
+from lmk_rag.evaluation.systems import DEPTH, Options, Progress, Run, load_encoder
+from lmk_rag.indexing import Indexer
+from lmk_rag.search import Searcher
+
+POOLING = "lmk"
+_MODES = {"lmk+evidence": ("dense", True), "hybrid": ("hybrid", False), "hybrid+evidence": ("hybrid", True)}
+_SOURCE = "evaluation"
+_DOCUMENTS_A_BATCH = 16
+
+
+def run_searched(name: str, dataset: Dataset, options: Options, progress: Progress | None = None) -> Run:
+    """Index the data set, once for all three systems, and let the product's search answer every query.
+
+    Args:
+        name: ``lmk+evidence``, ``hybrid`` or ``hybrid+evidence``.
+        dataset: what to search and to ask.
+        options: cache folder, model, limit of tokens, device.
+        progress: told of documents, then of queries.
+
+    Returns:
+        Its seconds are those of this call: where the collection was there already, those of searching alone.
+    """
+    mode, evidence = _MODES[name]
+    began = time.monotonic()
+    encoder = load_encoder(POOLING, options)
+    folder = options.cache / f"collection-{_digest(dataset, encoder)}"
+    with Collection.open(folder, create=True) as collection:
+        ids, tokens = _index(collection, dataset, encoder, name, progress)
+        searcher = Searcher(collection, options.device)
+        scores: dict[str, dict[str, float]] = {}
+        for done, (query, text) in enumerate(dataset.queries.items(), start=1):
+            results = searcher.search(text, k=DEPTH, mode=mode, pooling=POOLING, evidence=evidence)
+            scores[query] = {ids[hit.id]: hit.score for hit in results.hits}
+            if progress:
+                progress(f"{name}, queries", done, len(dataset.queries))
+    return Run(scores, time.monotonic() - began, tokens)
+
+
+def _index(
+    collection: Collection, dataset: Dataset, encoder: Encoder, name: str, progress: Progress | None
+) -> tuple[dict[int, str], int]:
+    """Add the documents that are not there yet; gives each document's key by its id, and the tokens read."""
+    ids = {document.id: document.external_id for document in collection.documents()}
+    present = set(ids.values())
+    missing = [key for key in dataset.corpus if key not in present]
+    with collection.write("evaluation"):
+        indexer = Indexer(collection, [encoder])
+        for start in range(0, len(missing), _DOCUMENTS_A_BATCH):
+            keys = missing[start : start + _DOCUMENTS_A_BATCH]
+            documents = [Document(external_id=key, pages=(dataset.corpus[key],), source=_SOURCE) for key in keys]
+            added = indexer.add(documents)
+            ids |= {number: key for (number, _), key in zip(added, keys, strict=True)}
+            if progress:
+                progress(f"{name}, documents", len(ids), len(dataset.corpus))
+        collection.persist_caches()
+    record = collection.encoder(POOLING)
+    assert record is not None
+    stored = collection.embeddings(record.id, list(ids))
+    return ids, sum(embedding.tokens for embedding in stored.values())
+
+
+def _digest(dataset: Dataset, encoder: Encoder) -> str:
+    """What the collection depends on: the texts and the encoder."""
+    told = hashlib.sha256()
+    fingerprint = {key: value for key, value in encoder.fingerprint().items() if key != "model"}
+    told.update(repr(sorted(fingerprint.items())).encode())
+    for key, text in sorted(dataset.corpus.items()):
+        told.update(f"{key}\0{text}\0".encode("utf-8", "surrogatepass"))
+    return told.hexdigest()[:24]

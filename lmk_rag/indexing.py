@@ -1,0 +1,208 @@
+"""Documents become entries of a collection: text is embedded by each of its encoders and written in one transaction.
+
+Ingest, the LangChain adapter and re-indexing all come through here.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from indexes.collection import Collection
+from indexes.errors import FingerprintError
+from indexes.records import Document, EncoderRecord, StoredEmbedding
+
+if TYPE_CHECKING:
+    from lmk_rag.encoding.encoder import Encoder
+
+Item = TypeVar("Item")
+
+BATCH_CHARACTERS = 600_000
+"""Code points embedded at once, about 150,000 tokens: enough windows of each length to fill batches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How an encoder is to be loaded; None means the collection's own, else the checkpoint's own."""
+
+    model: str | None = None
+    granularity: int | None = None
+    max_tokens: int | None = None
+    device: str = "auto"
+
+
+def load_encoder(collection: Collection, pooling: str | None, settings: Settings) -> "Encoder":
+    """Load the encoder of a collection's pooling, as it was when the collection was made.
+
+    Args:
+        collection: where the encoder's settings were written at its first use.
+        pooling: lmk, mean, cls, mcls, lasttoken or max; None for the model's own.
+        settings: what the user asked for.
+
+    Raises:
+        FingerprintError: where the loaded encoder is not the one that made the collection's vectors.
+        ModelError: where the model cannot be had.
+    """
+    encoder = load_as_recorded(collection, pooling, settings)
+    record = collection.encoder(encoder.pooling)
+    if record:
+        check_fingerprint(collection, record, encoder.fingerprint())
+    return encoder
+
+
+def load_as_recorded(collection: Collection, pooling: str | None, settings: Settings) -> "Encoder":
+    """Load an encoder by the settings asked for, then the collection's, then the checkpoint's; nothing is checked."""
+    from lmk_rag.encoding.encoder import Encoder
+
+    record = collection.encoder(pooling) if pooling else None
+    known = record.fingerprint if record else {}
+    models = [str(each.fingerprint["model"]) for each in collection.encoders() if "model" in each.fingerprint]
+    return Encoder.load(
+        settings.model or known.get("model") or next(iter(models), "default"),
+        pooling=pooling,
+        granularity=settings.granularity or known.get("granularity"),
+        max_tokens=settings.max_tokens or known.get("max_tokens"),
+        device=settings.device,
+    )
+
+
+def differing(recorded: Mapping[str, Any], fingerprint: Mapping[str, Any]) -> list[str]:
+    """List the entries in which two fingerprints differ; ``model``, where it was loaded from, does not count."""
+    return [key for key in sorted({*recorded, *fingerprint} - {"model"}) if recorded.get(key) != fingerprint.get(key)]
+
+
+def check_fingerprint(collection: Collection, record: EncoderRecord, fingerprint: Mapping[str, Any]) -> None:
+    """Refuse an encoder whose vectors do not compare with the collection's.
+
+    Raises:
+        FingerprintError: naming the first entry that differs, with both values.
+    """
+    for key in differing(record.fingerprint, fingerprint):
+        raise FingerprintError(
+            f"The {record.pooling} vectors of {collection.path} were made with {key} "
+            f"{_short(record.fingerprint.get(key))}, and this encoder has {key} {_short(fingerprint.get(key))}: use "
+            f"the model that made them, or run `lmk-rag reindex --collection {collection.path}` with this one."
+        )
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return f"{text[:12]}…" if len(text) > 40 else text
+
+
+class Indexer:
+    """Writes documents with their embeddings; used by one thread, inside ``collection.write``."""
+
+    def __init__(
+        self,
+        collection: Collection,
+        encoders: Sequence["Encoder"],
+        progress: Callable[[int], None] | None = None,
+        stop: threading.Event | None = None,
+    ) -> None:
+        """Take a collection open for writing and the encoders of its poolings; new ones are registered.
+
+        Args:
+            collection: must be inside ``collection.write``.
+            encoders: one a pooling; their fingerprints have been checked.
+            progress: called with the number of positions embedded after each batch.
+            stop: when it is set, the batch under way is finished and committed, and no other is begun.
+        """
+        self.collection = collection
+        self.progress = progress
+        self.stop = stop or threading.Event()
+        self.tokens = 0
+        self.encoders = [
+            (collection.encoder(encoder.pooling) or _register(collection, encoder), encoder) for encoder in encoders
+        ]
+
+    def add(self, documents: Sequence[Document]) -> list[tuple[int, Literal["indexed", "updated"]]]:
+        """Embed documents and write them in one transaction: all of them are there afterwards, or none.
+
+        Returns:
+            Each document's id, and whether it is new or replaces one of the same source and external id.
+        """
+        texts = [document.text for document in documents]
+        digests = [document.text_sha256 for document in documents]
+        embedded = {record.id: self._embed(record, encoder, texts, digests) for record, encoder in self.encoders}
+        with self.collection.transaction() as transaction:
+            return [
+                transaction.put(document, {number: found[place] for number, found in embedded.items()})
+                for place, document in enumerate(documents)
+            ]
+
+    def add_missing(self) -> int:
+        """Embed documents that lack a vector of one of the encoders, from their stored text.
+
+        Returns:
+            How many embeddings were made; each batch is committed, so that an interrupted run goes on from there.
+        """
+        return sum(self._fill(record, encoder) for record, encoder in self.encoders)
+
+    def replace(self, encoder: "Encoder") -> int:
+        """Embed every document anew by another encoder of the same pooling, which takes over when all are done.
+
+        Searches use the old vectors until then; an interrupted run goes on where it stopped.
+
+        Returns:
+            How many embeddings were made.
+        """
+        record = self.collection.encoder(encoder.pooling)
+        if record is None or differing(record.fingerprint, encoder.fingerprint()):
+            record = _register(self.collection, encoder, active=False)
+        made = self._fill(record, encoder)
+        if not record.active and not self.stop.is_set():
+            with self.collection.transaction() as transaction:
+                transaction.activate(record.id)
+        return made
+
+    def _fill(self, record: EncoderRecord, encoder: "Encoder") -> int:
+        made = 0
+        missing = (self.collection.get(document_id) for document_id in self.collection.missing(record.id))
+        for batch in batches((each for each in missing if each), lambda each: each.characters):
+            if self.stop.is_set():
+                break
+            texts = [self.collection.text(document.id) for document in batch]
+            embeddings = self._embed(record, encoder, texts, [document.text_sha256 for document in batch])
+            with self.collection.transaction() as transaction:
+                for document, embedding in zip(batch, embeddings, strict=True):
+                    transaction.put_embedding(document.id, record.id, embedding)
+            made += len(batch)
+        return made
+
+    def _embed(
+        self, record: EncoderRecord, encoder: "Encoder", texts: Sequence[str], digests: Sequence[str]
+    ) -> list[StoredEmbedding]:
+        """Embed each distinct text once; a text that the collection holds already is not embedded again."""
+        from lmk_rag.evidence import store
+
+        known: dict[str, StoredEmbedding] = {}
+        for digest in set(digests):
+            found = self.collection.embedding_of_text(record.id, digest)
+            if found is not None:
+                known[digest] = found
+        new = {digest: text for digest, text in zip(digests, texts, strict=True) if digest not in known}
+        made = encoder.encode_documents(list(new.values()), self.progress)
+        for (digest, text), embedding in zip(new.items(), made, strict=True):
+            known[digest] = store(embedding, text)
+            self.tokens += embedding.tokens
+        return [known[digest] for digest in digests]
+
+
+def _register(collection: Collection, encoder: "Encoder", *, active: bool = True) -> EncoderRecord:
+    with collection.transaction() as transaction:
+        return transaction.add_encoder(encoder.pooling, encoder.fingerprint(), encoder.dimension, active=active)
+
+
+def batches(items: Iterable[Item], size: Callable[[Item], int], limit: int = BATCH_CHARACTERS) -> Iterator[list[Item]]:
+    """Group items in the order given until their sizes pass a limit; a larger item is a group of its own."""
+    batch: list[Item] = []
+    total = 0
+    for item in items:
+        if batch and total + size(item) > limit:
+            yield batch
+            batch, total = [], 0
+        batch.append(item)
+        total += size(item)
+    if batch:
+        yield batch

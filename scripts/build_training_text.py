@@ -1,0 +1,161 @@
+"""Build the training text from unpacked Debian packages.
+
+    python scripts/build_training_text.py CORPORA... --out FOLDER
+
+CORPORA are folders with one subfolder a package (what ``dpkg -x PACKAGE.deb PACKAGE`` leaves); see
+``docs/training.md`` for the list that the shipped adapters were trained on. Packages on the held-out list are
+refused, and of the RFCs only the training split is taken. The text stays on this machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+from lmk_rag.encoding.base_model import base_model
+from lmk_rag.evaluation.sources.markup import Manual, parse_html, parse_man, parse_pdf, read_bytes
+from lmk_rag.evaluation.sources.rfc import Section, read_rfcs
+from lmk_rag.evaluation.sources.splits import select
+from lmk_rag.training.corpus import Text, write
+
+HELD_OUT = Path(__file__).parent.parent / "training" / "held_out.txt"
+FAMILIES = (
+    ("doc-rfc-", "rfc"),
+    ("texlive-", "texlive"),
+    ("r-", "r"),
+    ("manpages", "man"),
+    ("libssl-", "man"),
+    ("perl-", "man"),
+)
+LARGEST_PDF = 1_500_000
+"""Bytes: larger ones are mostly pictures or specimens of type."""
+
+
+def main() -> None:
+    """Read the arguments, build, say how much there is of what."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpora", nargs="+", type=Path)
+    parser.add_argument("--out", required=True, type=Path)
+    parser.add_argument("--pdfs", type=int, default=250, help="PDFs of each package at most")
+    options = parser.parse_args()
+    packages = training_packages([folder for root in options.corpora for folder in sorted(root.iterdir())])
+    counted: Counter[str] = Counter()
+
+    def counting(texts: Iterator[Text]) -> Iterator[Text]:
+        for text in texts:
+            counted[text.source] += 1
+            yield text
+
+    tokens = write(options.out, counting(read_all(packages, options.pdfs)), Path(base_model()) / "tokenizer.json")
+    for source, count in counted.most_common():
+        print(f"{source:24} {count:6} documents")
+    print(f"{tokens} tokens")
+
+
+def training_packages(folders: list[Path]) -> list[Path]:
+    """The package folders that may be trained on."""
+    listed = HELD_OUT.read_text(encoding="utf-8").splitlines()
+    held_out = {line.strip() for line in listed if line.strip() and not line.startswith("#")}
+    return [
+        folder
+        for folder in folders
+        if folder.is_dir() and folder.name not in held_out | {"debs"} and not folder.name.startswith(".")
+    ]
+
+
+def read_all(packages: list[Path], pdfs: int) -> Iterator[Text]:
+    """The RFCs of the training split, then every English manual of the other packages, each text once."""
+    rfcs = list(read_rfcs([folder for folder in packages if folder.name.startswith("doc-rfc-")]))
+    for rfc in select(rfcs, "train"):
+        yield Text(id=f"rfc{rfc.number}", source="rfc", title=rfc.title, abstract=rfc.abstract, sections=rfc.sections)
+    files = [
+        (path, package.name)
+        for package in packages
+        if not package.name.startswith("doc-rfc-")
+        for path in manual_files(package, pdfs)
+    ]
+    seen: set[str] = set()
+    with ProcessPoolExecutor(2) as pool:
+        for (path, package), manual in zip(
+            files, pool.map(read_manual, [p for p, _ in files], chunksize=16), strict=True
+        ):
+            if manual is None or not is_english(manual.text):
+                continue
+            digest = hashlib.sha256(manual.text.encode()).hexdigest()
+            if digest not in seen:
+                seen.add(digest)
+                yield Text(
+                    id=f"{package}/{path.name}",
+                    source=family(package),
+                    title=manual.title,
+                    abstract="",
+                    sections=manual.sections,
+                )
+
+
+def manual_files(package: Path, pdfs: int) -> list[Path]:
+    """The HTML pages, man pages and PDFs of one package: no links, no translations, no large PDFs."""
+    html, man, pdf = list[Path](), list[Path](), list[Path]()
+    for path in sorted(package.rglob("*")):
+        if path.is_symlink() or not path.is_file() or is_translation(path):
+            continue
+        name = path.name.removesuffix(".gz")
+        if name.endswith((".html", ".html.en", ".htm")):
+            html.append(path)
+        elif re.search(r"/man\d/[^/]+\.\d\w*$", str(path).removesuffix(".gz")):
+            man.append(path)
+        elif name.endswith(".pdf") and path.stat().st_size <= LARGEST_PDF:
+            pdf.append(path)
+    pdf.sort(key=lambda path: hashlib.sha256(path.name.encode()).digest())
+    return html + man + pdf[:pdfs]
+
+
+def is_translation(path: Path) -> bool:
+    """Whether the path names a language other than English."""
+    marks = re.findall(r"(?:^|[/._-])([a-z]{2})(?:[_-][A-Za-z]{2})?(?=[/.]|$)", str(path).split("/usr/")[-1])
+    return any(mark in _LANGUAGES for mark in marks)
+
+
+def is_english(text: str) -> bool:
+    """Whether the text is long enough to tell and one word in eighty or more is "the"."""
+    words = re.findall(r"\w+", text.lower())
+    return len(words) >= 60 and words.count("the") * 80 >= len(words)
+
+
+def family(package: str) -> str:
+    """The name a package's text is counted and drawn under."""
+    return next((name for prefix, name in FAMILIES if package.startswith(prefix)), package)
+
+
+def read_manual(path: Path) -> Manual | None:
+    """Parse a file by its kind; the heading that is the title itself is left out of the text."""
+    name = path.name.removesuffix(".gz")
+    if name.endswith(".pdf"):
+        manual = parse_pdf(path)
+    elif ".htm" in name:
+        manual = parse_html(read_bytes(path))
+    else:
+        manual = parse_man(path)
+    if manual is None:
+        return None
+    return replace(
+        manual,
+        sections=tuple(
+            Section(heading="" if part.heading == manual.title else part.heading, text=part.text)
+            for part in manual.sections
+        ),
+    )
+
+
+_LANGUAGES = frozenset(
+    "ar bg ca cs da de el eo es eu fa fi fr gl he hr hu id it ja ko lt nb nl nn no pl pt ro ru sk sl sr sv th tr uk vi zh".split()
+)
+
+if __name__ == "__main__":
+    main()

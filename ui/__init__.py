@@ -1,0 +1,1 @@
+"""The Streamlit app over a collection; `lmk-rag ui` starts it."""
