@@ -7,14 +7,14 @@ from itertools import pairwise
 # What unicode61 takes for a word: letters and digits, with the marks that it folds away; "_" separates.
 _WORD = re.compile(r"[^\W_][^\W_\u0300-\u036f]*(?:[\u0300-\u036f]+[^\W_]*)*")
 _PIECE = re.compile(r'"([^"]*)"|([^\s"]+)')
-# Where an identifier falls apart: letters from digits, "threadPool", "HTTPServer".
-_PART = re.compile(r"\d+|[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|[A-Z]+")
+# Where an identifier falls apart: letters from digits, "threadPool", "HTTPServer"; "PDFs" and "IPv" do not.
+_PART = re.compile(r"\d+|[A-Z]{2,}[a-z]?(?![a-z])|[A-Z]?[^\W\d_A-Z]+|[A-Z]+")
 # Scripts that write no spaces; they are indexed by character.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
 # A character at which a word falls apart. The plain class in front lets the search skip over most of a text.
 _BREAK = re.compile(
-    rf"[\dA-Z{_UNSPACED}](?:(?<=[^\W\d_]\d)|(?<=\d)(?=[^\W\d_])|(?<=[a-z][A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
+    rf"[\dA-Z{_UNSPACED}](?:(?<=[^\W\d_]\d)|(?<=\d)(?=[^\W\d_])|(?<=[a-z][A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{{2}})"
     rf"|(?<=[{_UNSPACED}]))"
 )
 _RUN = re.compile(r"[^\W_]*")

@@ -9,7 +9,8 @@ _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "
 _LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # C0 and C1 without tab and newline, DEL, and the two noncharacters that extraction tools use as their own marks.
-_CONTROL = re.compile("[\x01-\x08\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
+_CONTROL = re.compile("[\0-\x08\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
+_TERMINAL = re.compile("\x1b\\[[0-9;]*[A-Za-z]|.\x08")
 _SOFT_HYPHEN = re.compile("\u00ad(?:[ \t]*\n[ \t]*)?")
 _LINE_END_HYPHEN = re.compile(r"([^\W\d_])[-\u2010][ \t]*\n[ \t]*([^\W\d_])")
 
@@ -21,12 +22,10 @@ class Counts:
     Attributes:
         nuls: NUL characters left out.
         surrogates: Lone surrogates replaced by U+FFFD.
-        controls: Other control characters left out.
     """
 
     nuls: int = 0
     surrogates: int = 0
-    controls: int = 0
 
     def warnings(self) -> tuple[str, ...]:
         """One sentence for each kind of loss; empty where nothing was lost."""
@@ -35,8 +34,6 @@ class Counts:
             found.append(f"{_count(self.nuls, 'NUL character')} left out")
         if self.surrogates:
             found.append(f"{_count(self.surrogates, 'lone surrogate')} replaced by U+FFFD")
-        if self.controls:
-            found.append(f"{_count(self.controls, 'control character')} left out")
         return tuple(found)
 
 
@@ -62,11 +59,11 @@ def clean(text: str, *, join_hyphenated: bool = False) -> Cleaned:
     text, surrogates = join_surrogates(text)
     text = _LINE_ENDS.sub("\n", text)
     nuls = text.count("\0")
-    text, controls = _CONTROL.subn("", text.replace("\0", ""))
+    text = _CONTROL.sub("", text)
     text = _SOFT_HYPHEN.sub("", fold_ligatures(text))
     if join_hyphenated:
         text = join_line_end_hyphens(text)
-    return Cleaned(unicodedata.normalize("NFC", text), Counts(nuls, surrogates, controls))
+    return Cleaned(unicodedata.normalize("NFC", text), Counts(nuls, surrogates))
 
 
 def join_surrogates(text: str) -> tuple[str, int]:
@@ -75,6 +72,11 @@ def join_surrogates(text: str) -> tuple[str, int]:
         return text, 0
     joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
     return _SURROGATE.subn("\ufffd", joined)
+
+
+def without_terminal_codes(text: str) -> str:
+    """Undo what is meant for a terminal or printer: overstruck characters (``N\\bN`` for bold) and ANSI colours."""
+    return _TERMINAL.sub("", text)
 
 
 def fold_ligatures(text: str) -> str:

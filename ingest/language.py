@@ -8,9 +8,10 @@ from dataclasses import dataclass
 _SAMPLES = 9
 _SAMPLE_CHARACTERS = 1_500
 _SHORTEST = 150
+_PROSE_SHARE = 0.15
 _AGREEING = 0.6
-# Runs of four words or more. Code, numbers and tables say nothing about the language.
-_PROSE = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*(?:[,;:]?\s+[^\W\d_]+(?:['\u2019-][^\W\d_]+)*){3,}")
+# Runs of five words or more. Code, numbers and tables say nothing about the language.
+_PROSE = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*(?:[,;:]?\s+[^\W\d_]+(?:['\u2019-][^\W\d_]+)*){4,}")
 # Scripts that write without spaces have no such runs.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{4,}")
 
@@ -64,9 +65,10 @@ def _at(pages: Sequence[str], place: int) -> str:
 
 def _classify(sample: str) -> str | None:
     prose = " ".join(" ".join(_PROSE.findall(sample)).split()) + "".join(_UNSPACED.findall(sample))
-    if len(prose.encode()) < _SHORTEST:
+    if len(prose.encode()) < _SHORTEST or len(prose) < _PROSE_SHARE * len(sample):
         return None
     import py3langid
 
+    code: str
     code, _ = py3langid.classify(prose)
-    return str(code)
+    return code if len(code) == 2 else None

@@ -162,6 +162,8 @@ class Searcher:
             dense[document] = float(np.clip(stored.vector @ asked.vector, -1, 1))
             if evidence and len(stored.evidence) and len(asked.evidence):
                 cosines[document] = similarities(asked.evidence, stored)
+        if len(lexical) < depth:  # all that hold a word of the query: BM25 scores the others 0
+            lexical = dict.fromkeys(dense, 0.0) | lexical
         best = {document: maxsim(each) for document, each in cosines.items()}
         if mode == "hybrid":
             scores = fuse({"bm25": lexical, "dense": dense, "evidence": best})

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +40,25 @@ def documents_and_collection(docs: str) -> tuple[Path, Path]:
     return folder, collection_for(folder.resolve())
 
 
+def lmk_rag(*arguments: str) -> tuple[int, bool]:
+    """Runs an lmk-rag command; returns its exit status and whether Ctrl-C was pressed meanwhile.
+
+    Ctrl-C reaches the command too, which ends in its own way (ingest finishes its batch), so it is waited for.
+    """
+    interrupted = False
+
+    def note(_number: int, _frame: object) -> None:
+        nonlocal interrupted
+        interrupted = True
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        status = subprocess.run([COMMAND, *arguments], check=False).returncode
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return status, interrupted
+
+
 def main() -> int:
     """Indexes, then serves the page until it is stopped; returns the exit status."""
     # The base model comes with the packages, so nothing here asks the model hub.
@@ -47,15 +67,12 @@ def main() -> int:
     folder, collection = documents_and_collection(os.environ.get("DOCS", ""))
 
     print(f"run: indexing {folder} into {collection}", flush=True)
-    status = subprocess.run([COMMAND, "ingest", str(folder), "--collection", str(collection)], check=False).returncode
-    if status not in {0, SOME_FILES_FAILED}:
+    status, interrupted = lmk_rag("ingest", str(folder), "--collection", str(collection))
+    if interrupted or status not in {0, SOME_FILES_FAILED}:
         return status
 
-    print("run: opening the page on http://localhost:8501 (Ctrl-C stops it)", flush=True)
-    try:
-        return subprocess.run([COMMAND, "ui", "--collection", str(collection)], check=False).returncode
-    except KeyboardInterrupt:
-        return 0
+    print("run: opening the page (Ctrl-C stops it)", flush=True)
+    return lmk_rag("ui", "--collection", str(collection))[0]
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+from ingest.cleaning import without_terminal_codes
 from ingest.readers import OpenFile, format_of, whole
 from ingest.readers.compressed import read_bytes
 from ingest.readers.decoding import decode
@@ -27,7 +28,7 @@ def open_file(path: Path) -> OpenFile:
         ReadError: It is not text, or larger than the limit.
     """
     text, warnings = decode(read_bytes(path))
-    text = _LINE_ENDS.sub("\n", text)
+    text = without_terminal_codes(_LINE_ENDS.sub("\n", text))
     known = format_of(path)
     if known is None or known.kind != "markdown":
         return whole("text", _pages(text), warnings=warnings)

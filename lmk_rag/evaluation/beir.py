@@ -41,8 +41,7 @@ class Dataset:
             return self
         drawn = set(random.Random(documents).sample(sorted(self.corpus), documents))
         qrels = {
-            query: {key: grade for key, grade in grades.items() if key in drawn}
-            for query, grades in self.qrels.items()
+            query: {key: grade for key, grade in grades.items() if key in drawn} for query, grades in self.qrels.items()
         }
         qrels = {query: grades for query, grades in qrels.items() if any(grade > 0 for grade in grades.values())}
         return Dataset(

@@ -106,9 +106,7 @@ def by_length(values: Values, groups: Mapping[str, str], lengths: Mapping[str, i
     rows: dict[str, list[float]] = {name: [] for name in LENGTH_NAMES}
     for query, value in values.items():
         rows[length_name(lengths[groups[query]])].append(value)
-    return {
-        name: {"mean": float(np.mean(found)), "queries": len(found)} for name, found in rows.items() if found
-    }
+    return {name: {"mean": float(np.mean(found)), "queries": len(found)} for name, found in rows.items() if found}
 
 
 def length_name(tokens: int) -> str:

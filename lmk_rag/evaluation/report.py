@@ -85,9 +85,7 @@ def show(report: Mapping[str, Any], console: Console) -> None:
         console.print(differences)
 
 
-def _by_group(
-    report: Mapping[str, Any], key: str, names: list[str] | None, title: str, console: Console
-) -> None:
+def _by_group(report: Mapping[str, Any], key: str, names: list[str] | None, title: str, console: Console) -> None:
     from rich.table import Table
 
     present = {name for row in report["results"] for name in row[key]}

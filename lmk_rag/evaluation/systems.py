@@ -120,7 +120,9 @@ def token_lengths(dataset: Dataset) -> dict[str, int]:
     return {key: len(each.ids) for key, each in zip(dataset.corpus, encoded, strict=True)}
 
 
-def best_of(scores: npt.NDArray[np.float32], queries: tuple[str, ...], keys: tuple[str, ...]) -> dict[str, dict[str, float]]:
+def best_of(
+    scores: npt.NDArray[np.float32], queries: tuple[str, ...], keys: tuple[str, ...]
+) -> dict[str, dict[str, float]]:
     """The :data:`DEPTH` best documents of each query.
 
     Args:
@@ -130,9 +132,7 @@ def best_of(scores: npt.NDArray[np.float32], queries: tuple[str, ...], keys: tup
     """
     depth = min(DEPTH, scores.shape[1])
     best = np.argpartition(-scores, depth - 1, axis=1)[:, :depth]
-    return {
-        query: {keys[at]: float(scores[row, at]) for at in best[row]} for row, query in enumerate(queries)
-    }
+    return {query: {keys[at]: float(scores[row, at]) for at in best[row]} for row, query in enumerate(queries)}
 
 
 def _dense(name: str, dataset: Dataset, options: Options, progress: Progress | None) -> Run:

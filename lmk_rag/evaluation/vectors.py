@@ -88,7 +88,9 @@ class VectorCache:
             encode: an encoder's method.
             progress: called with the texts done and all texts after each batch.
         """
-        digests = {key: hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for key, text in texts.items()}
+        digests = {
+            key: hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for key, text in texts.items()
+        }
         known = {row[0] for row in self._database.execute("SELECT text FROM vectors")}
         missing = {digest: texts[key] for key, digest in digests.items() if digest not in known}
         done = len(set(digests.values())) - len(missing)

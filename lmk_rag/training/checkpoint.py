@@ -57,7 +57,8 @@ def load(
 
     with safe_open(path, framework="pt") as stored, torch.no_grad():
         names = {name.split("/", 1)[1] for name in stored.keys()}  # noqa: SIM118 (not a mapping)
-        if names != set(weights):
+        shapes = {name: tuple(stored.get_slice(f"weight/{name}").get_shape()) for name in names}
+        if shapes != {name: tuple(weight.shape) for name, weight in weights.items()}:
             raise ValueError(f"{path} is of another base or adapter: give the run another folder, or remove it.")
         keys = {name.split("/", 1)[0] for name in stored.keys()} - {"weight", "average"}  # noqa: SIM118
         for name, weight in weights.items():

@@ -80,6 +80,7 @@ class Recipe:
         batch_tokens: positions that are in memory with their gradients at once; what does not fit is read twice.
         save_every: steps between checkpoints.
         device: ``auto``, ``cpu``, ``cuda``, ``mps``.
+        dtype: ``bfloat16`` (autocast), ``float32``, or ``auto``: bfloat16 where the hardware computes in it.
     """
 
     text: Path
@@ -95,6 +96,7 @@ class Recipe:
     batch_tokens: int = 65_536
     save_every: int = 20
     device: str = "auto"
+    dtype: str = "auto"
     lora: Lora = Lora()
     distillation: Distillation = Distillation()
     contrastive: Contrastive = Contrastive()
@@ -114,7 +116,7 @@ def read_recipe(path: Path) -> Recipe:
         values[name] = _section(kind, values.get(name, {}), f"{path}: [{name}]")
     for name in ("text", "out"):
         if name not in values:
-            raise ValueError(f"{path} does not name the folder {name!r}: add {name} = \"FOLDER\".")
+            raise ValueError(f'{path} does not name the folder {name!r}: add {name} = "FOLDER".')
         values[name] = Path(values[name]).expanduser()
     recipe = _section(Recipe, values, str(path))
     unknown = [pooling for pooling in recipe.poolings if pooling not in POOLINGS]

@@ -85,7 +85,7 @@ class Examples:
             granularity = int(rng.choice(self.recipe.granularities))
             length = piece_length(granularity, self.recipe.window)
             if rng.random() < settings.short:
-                length = int(rng.integers(*_SHORT, endpoint=True))
+                length = min(length, int(rng.integers(*_SHORT, endpoint=True)))
             start = int(rng.integers(max(len(ids) - length, 0) + 1))
             pieces.append(Piece(np.array(ids[start : start + length]), granularity))
         return pieces
@@ -178,9 +178,7 @@ class Examples:
             pieces = [_without(piece, gone) for piece in pieces]
         return self._tokens(self._asked(text, rng)), pieces
 
-    def _sentence(
-        self, pieces: list[TokenIds], rng: np.random.Generator
-    ) -> tuple[TokenIds, list[TokenIds]]:
+    def _sentence(self, pieces: list[TokenIds], rng: np.random.Generator) -> tuple[TokenIds, list[TokenIds]]:
         """A sentence of one of the windows as the query; in two of three it is taken out of the window."""
         where = int(rng.integers(len(pieces)))
         piece = pieces[where]
@@ -217,7 +215,9 @@ class Examples:
             cells.insert(0, 0)
         others = [start for start in cells if start != first]
         drawn = rng.choice(others, min(count - 1, len(others)), replace=False).tolist() if others else []
-        bounds = [(start, start + length if start or not first % length else first % length) for start in [first, *drawn]]
+        bounds = [
+            (start, start + length if start or not first % length else first % length) for start in [first, *drawn]
+        ]
         return [np.array(ids[start:stop]) for start, stop in sorted(bounds)]
 
     def _asked(self, text: str, rng: np.random.Generator) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 
 import torch
@@ -23,7 +24,10 @@ def with_adapter(checkpoint: Checkpoint, recipe: Recipe, device: torch.device) -
     settings = LoraConfig(
         r=recipe.lora.rank, lora_alpha=recipe.lora.alpha, lora_dropout=0.0, target_modules="all-linear"
     )
-    adapted: nn.Module = get_peft_model(network, settings)
+    with warnings.catch_warnings():
+        # PEFT still asks transformers by a name that transformers deprecated
+        warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing.*", category=FutureWarning)
+        adapted: nn.Module = get_peft_model(network, settings)
     for module in adapted.modules():
         if isinstance(module, BaseTunerLayer):
             module.cast_input_dtype_enabled = False  # autocast casts already; to float32 and back only takes time
@@ -49,8 +53,10 @@ def save_adapter(network: nn.Module, weights: dict[str, Tensor], recipe: Recipe,
     from safetensors.torch import save_file
 
     folder.mkdir(parents=True, exist_ok=True)
-    state = {name: value.to(torch.float16).contiguous() for name, value in
-             get_peft_model_state_dict(network, state_dict=weights).items()}
+    state = {
+        name: value.to(torch.float16).contiguous()
+        for name, value in get_peft_model_state_dict(network, state_dict=weights).items()
+    }
     config = network.peft_config["default"]  # type: ignore[index, union-attr]
     config.inference_mode = True
     config.base_model_name_or_path = None

@@ -18,7 +18,7 @@ _BATCH = 256
 
 
 def openings(
-    corpus: Corpus, base: nn.Module, tokenizer: TextTokenizer, recipe: Recipe
+    corpus: Corpus, base: nn.Module, tokenizer: TextTokenizer, recipe: Recipe, dtype: torch.dtype = torch.float32
 ) -> npt.NDArray[np.float32]:
     """The base's mean over each document's title and first tokens; kept beside the text for the next run.
 
@@ -38,7 +38,7 @@ def openings(
             ids = np.concatenate([np.asarray(title, dtype=np.uint16), corpus.ids(entry)[:OPENING]])
             texts.append(lay_out([Piece(ids, 2 * OPENING)], "mean", tokenizer, recipe.window))
         with torch.no_grad():
-            vectors.append(read(base, texts, tokenizer.pad).vectors.cpu().numpy())
+            vectors.append(read(base, texts, tokenizer.pad, dtype).vectors.cpu().numpy())
     made = np.concatenate(vectors)
     np.save(kept, made)
     return made

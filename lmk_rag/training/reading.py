@@ -73,20 +73,23 @@ def lay_out(pieces: Sequence[Piece], pooling: str, tokenizer: TextTokenizer, win
     return windows
 
 
-def read(network: nn.Module, texts: Sequence[Sequence[Window]], pad: int) -> Reading:
+def read(
+    network: nn.Module, texts: Sequence[Sequence[Window]], pad: int, dtype: torch.dtype = torch.float32
+) -> Reading:
     """Embed texts that are laid out in windows.
 
     Args:
         network: a transformer; its device is where the result lies.
         texts: the windows of each text, at least one each.
         pad: id that fills a batch up.
+        dtype: what matrix products are computed in (autocast); weights and results are float32.
     """
     device = next(network.parameters()).device
     windows = [window for text in texts for window in text]
     documents = torch.tensor([at for at, text in enumerate(texts) for _ in text])
     order: list[int] = []
     sums, counts, evidence = [], [], []
-    with torch.autocast(device.type, dtype=torch.bfloat16):
+    with torch.autocast(device.type, dtype=torch.bfloat16, enabled=dtype is torch.bfloat16):
         for batch in batches_by_tokens([len(window) for window in windows], PADDED_POSITIONS):
             members = [windows[index] for index in batch]
             ids, mask, pooled, runs = _padded(members, pad)

@@ -15,7 +15,7 @@ import torch
 
 from lmk_rag.encoding.base_model import base_model
 from lmk_rag.encoding.checkpoints import Checkpoint
-from lmk_rag.encoding.network import load_network, load_tokenizer, pick_device
+from lmk_rag.encoding.network import load_network, load_tokenizer, pick_device, pick_dtype
 from lmk_rag.training import checkpoint as checkpoints
 from lmk_rag.training.checkpoint import STAGES, Progress
 from lmk_rag.training.config import Recipe
@@ -51,6 +51,18 @@ class Run:
         self._stop = False
         if self._state.exists():
             self.progress = checkpoints.load(self._state, self.weights, self.average, self._optimizer)
+            self._forget_lost_steps()
+
+    def _forget_lost_steps(self) -> None:
+        """Take the steps that were done after the checkpoint, and will be done again, out of the metrics."""
+        metrics = self.folder / "metrics.jsonl"
+        if metrics.exists():
+            done = (self.progress.stage, self.progress.step)
+            lines = metrics.read_text(encoding="utf-8").splitlines()
+            kept = [
+                line for line in lines if (STAGES.index((told := json.loads(line))["stage"]), told["step"]) <= done
+            ]
+            metrics.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
 
     @property
     def _state(self) -> Path:
@@ -159,7 +171,11 @@ def _load(recipe: Recipe, pooling: str) -> Setting:
     tokenizer = load_tokenizer(checkpoint)
     base = load_network(checkpoint, device, torch.float32)
     corpus = Corpus(recipe.text)
-    vectors = openings(corpus, base, tokenizer, recipe) if recipe.contrastive.neighbours > 1 else None
+    vectors = (
+        openings(corpus, base, tokenizer, recipe, pick_dtype(recipe.dtype, device))
+        if recipe.contrastive.neighbours > 1
+        else None
+    )
     return Setting(
         student=with_adapter(checkpoint, recipe, device),
         base=base,
@@ -167,5 +183,5 @@ def _load(recipe: Recipe, pooling: str) -> Setting:
         examples=Examples(corpus, recipe, tokenizer, vectors),
         recipe=recipe,
         pooling=pooling,
+        dtype=pick_dtype(recipe.dtype, device),
     )
-

@@ -27,6 +27,7 @@ class Setting:
         examples: draws what a step reads.
         recipe: the run's recipe.
         pooling: what is trained: lmk, mean or cls.
+        dtype: what matrix products are computed in.
     """
 
     student: nn.Module
@@ -35,6 +36,11 @@ class Setting:
     examples: Examples
     recipe: Recipe
     pooling: str
+    dtype: torch.dtype = torch.float32
+
+    def read(self, network: nn.Module, texts: Sequence[Sequence[Window]]) -> Reading:
+        """Read texts with the student or the base."""
+        return read(network, texts, self.tokenizer.pad, self.dtype)
 
     def windows(self, pieces: Sequence[Piece], pooling: str) -> list[Window]:
         """Lay a text's pieces out for one pooling."""
@@ -66,8 +72,8 @@ def distill(setting: Setting, step: int) -> Outcome:
     tokens, totals = 0, [0.0, 0.0]
     for chunk in _chunks(students, setting.recipe.batch_tokens):
         with torch.no_grad():
-            target = read(setting.base, [teachers[at] for at in chunk], setting.tokenizer.pad)
-        reading = read(setting.student, [students[at] for at in chunk], setting.tokenizer.pad)
+            target = setting.read(setting.base, [teachers[at] for at in chunk])
+        reading = setting.read(setting.student, [students[at] for at in chunk])
         share = len(chunk) / len(pieces)
         vector, slices = distillation_loss(reading, target)
         ((vector + slices) * share).backward()
@@ -86,21 +92,18 @@ def contrast(setting: Setting, step: int) -> Outcome:
     texts = [setting.windows([pair.query], setting.pooling) for pair in pairs]
     texts += [setting.windows(pair.document, setting.pooling) for pair in pairs]
     chunks = _chunks(texts, setting.recipe.batch_tokens)
-    pad = setting.tokenizer.pad
     if len(chunks) == 1:
-        readings = [read(setting.student, texts, pad)]
+        readings = [setting.read(setting.student, texts)]
         loss, losses = _contrast_losses(setting.recipe, _joined(readings, chunks), len(pairs))
         loss.backward()
     else:
         with torch.no_grad():
-            readings = [read(setting.student, [texts[at] for at in chunk], pad) for chunk in chunks]
-        leaves = [
-            Reading(r.vectors.requires_grad_(), r.evidence.requires_grad_(), r.owners) for r in readings
-        ]
+            readings = [setting.read(setting.student, [texts[at] for at in chunk]) for chunk in chunks]
+        leaves = [Reading(r.vectors.requires_grad_(), r.evidence.requires_grad_(), r.owners) for r in readings]
         loss, losses = _contrast_losses(setting.recipe, _joined(leaves, chunks), len(pairs))
         loss.backward()
         for chunk, leaf in zip(chunks, leaves, strict=True):
-            again = read(setting.student, [texts[at] for at in chunk], pad)
+            again = setting.read(setting.student, [texts[at] for at in chunk])
             surrogate = _dot(again.vectors, leaf.vectors.grad) + _dot(again.evidence, leaf.evidence.grad)
             surrogate.backward()
     return Outcome(losses, sum(len(window) for text in texts for window in text))

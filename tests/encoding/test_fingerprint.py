@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,9 @@ def test_adapters(tiny_bert: Path, load: Load, tmp_path: Path) -> None:
     from transformers import AutoModel
 
     base = AutoModel.from_pretrained(str(tiny_bert), dtype=torch.float32)
-    model = get_peft_model(base, LoraConfig(r=2, lora_alpha=4, target_modules=["query"]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # peft asks transformers by an old name
+        model = get_peft_model(base, LoraConfig(r=2, lora_alpha=4, target_modules=["query"]))
     model.save_pretrained(str(tmp_path / "one"))
     write(tmp_path / "one" / "lmk_rag.json", {"base": str(tiny_bert), "pooling": "mean", "granularity": 32})
     shutil.copytree(tmp_path / "one", tmp_path / "same")

@@ -1,6 +1,5 @@
 """A text's result depends on nothing but the text."""
 
-import random
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ from tests.encoding.conftest import Load, Pooled
 from tests.encoding.folders import own
 from tests.encoding.texts import letters, words
 
-LENGTHS = [0, 1, 7, 16, 17, 30, 60, 61, 100, 150, 400]
+TEXTS = [letters(length, length) for length in (0, 1, 7, 16, 17, 30, 60, 61, 100, 250)]
 
 
 def same(found: Embedding, alone: Embedding) -> None:
@@ -31,33 +30,40 @@ def encoder(request: pytest.FixtureRequest, tiny_bert: Path, load: Load, tmp_pat
     return load(own(tiny_bert, folder, request.param, granularity=16, window=64))
 
 
-@settings(max_examples=15, deadline=None)
-@given(picks=st.lists(st.integers(0, len(LENGTHS) - 1), min_size=2, max_size=12), budget=st.sampled_from([64, 200, 8192]))
-def test_company_and_order_change_nothing(encoder: Encoder, picks: list[int], budget: int) -> None:
-    texts = [letters(length, seed) for seed, length in enumerate(LENGTHS)]
+@pytest.fixture(scope="module")
+def alone(encoder: Encoder) -> list[Embedding]:
+    """Each text by itself."""
+    return [encoder.encode_documents([text])[0] for text in TEXTS]
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    picks=st.lists(st.integers(0, len(TEXTS) - 1), min_size=2, max_size=12), budget=st.sampled_from([64, 200, 8192])
+)
+def test_company_and_order_change_nothing(
+    encoder: Encoder, alone: list[Embedding], picks: list[int], budget: int
+) -> None:
     encoder.inference.budget = budget
-    together = encoder.encode_documents([texts[pick] for pick in picks])
+    together = encoder.encode_documents([TEXTS[pick] for pick in picks])
     for pick, found in zip(picks, together, strict=True):
-        same(found, encoder.encode_documents([texts[pick]])[0])
+        same(found, alone[pick])
 
 
 def test_company_and_order_change_nothing_in_the_real_model(base_encoder: Pooled) -> None:
     encoder = base_encoder("lmk")
-    texts = [words(length, length) for length in (0, 1, 5, 31, 32, 33, 100, 400, 700)]
+    texts = [words(length, length) for length in (0, 1, 31, 33, 60, 520)]
     alone = [encoder.encode_documents([text])[0] for text in texts]
-    for seed in range(2):
-        order = list(range(len(texts)))
-        random.Random(seed).shuffle(order)
-        for place, found in zip(order, encoder.encode_documents([texts[place] for place in order]), strict=True):
-            same(found, alone[place])
+    order = [4, 2, 5, 0, 3, 1, 2]
+    for place, found in zip(order, encoder.encode_documents([texts[place] for place in order]), strict=True):
+        same(found, alone[place])
     # Texts that differ give vectors that differ: what was compared above was not one constant.
-    assert abs(float(alone[3].vector @ alone[8].vector)) < 0.999
+    assert abs(float(alone[2].vector @ alone[5].vector)) < 0.999
 
 
 def test_bfloat16_is_close_to_float32(base_model: Path, load: Load, base_encoder: Pooled) -> None:
     half = load(base_model, dtype="bfloat16")
     assert {parameter.dtype.itemsize for parameter in half.network.parameters()} == {2}
-    texts = [words(3, 1), words(200, 2)]
+    texts = [words(3, 1), words(60, 2)]
     for near, exact in zip(
         half.encode_documents(texts), base_encoder("mean").encode_documents(texts), strict=True
     ):

@@ -8,8 +8,12 @@ import socket
 import subprocess
 import sys
 import sysconfig
+import threading
 import venv
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -133,13 +137,13 @@ def free_port() -> int:
         return int(server.getsockname()[1])
 
 
-def test_installed_page_starts_with_its_own_settings(installed: Installed, collection: Path) -> None:
-    port = free_port()
-    environment = installed.environment(STREAMLIT_SERVER_PORT=str(port))
+@contextmanager
+def served(installed: Installed, collection: Path, port: int) -> Iterator[tuple[int, str]]:
+    """`lmk-rag ui` as a user starts it: its process id and what it printed, once it serves; ended afterwards."""
+    environment = installed.environment()
     del environment["STREAMLIT_BROWSER_GATHER_USAGE_STATS"]  # the page's own settings must turn it off
-    command = [str(installed.commands / "lmk-rag"), "ui", "--collection", str(collection)]
     with subprocess.Popen(
-        command,
+        [str(installed.commands / "lmk-rag"), "ui", "--collection", str(collection), "--port", str(port)],
         cwd=installed.work,
         env=environment,
         stdin=subprocess.DEVNULL,
@@ -148,26 +152,37 @@ def test_installed_page_starts_with_its_own_settings(installed: Installed, colle
         text=True,
         start_new_session=True,
     ) as page:
+        end = partial(os.killpg, page.pid, signal.SIGTERM)
+        watchdog = threading.Timer(120, end)  # a page that never says that it serves must not hang the suite
+        watchdog.start()
         try:
             assert page.stdout is not None
             printed = []
-            for line in page.stdout:  # ends when the address is printed, or the process dies
+            for line in page.stdout:
                 printed.append(line)
-                if f"http://localhost:{port}" in line:
+                if f"URL: http://localhost:{port}" in line:  # Streamlit's own line: the server listens
                     break
             else:
                 pytest.fail("".join(printed))
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-            connection.request("GET", "/_stcore/health")
-            assert connection.getresponse().read() == b"ok"
-            connection.close()
-            listening = {
-                opened.laddr.ip
-                for process in (psutil.Process(page.pid), *psutil.Process(page.pid).children(recursive=True))
-                for opened in process.net_connections()
-                if opened.status == psutil.CONN_LISTEN and opened.laddr.port == port
-            }
-            assert listening == {"127.0.0.1"}
-            assert "usage statistics" not in "".join(printed)
+            yield page.pid, "".join(printed)
         finally:
-            os.killpg(page.pid, signal.SIGTERM)
+            watchdog.cancel()
+            if page.poll() is None:
+                end()
+
+
+def test_installed_page_starts_with_its_own_settings(installed: Installed, collection: Path) -> None:
+    port = free_port()
+    with served(installed, collection, port) as (page, printed):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        connection.request("GET", "/_stcore/health")
+        assert connection.getresponse().read() == b"ok"
+        connection.close()
+        listening = {
+            opened.laddr.ip
+            for process in (psutil.Process(page), *psutil.Process(page).children(recursive=True))
+            for opened in process.net_connections()
+            if opened.status == psutil.CONN_LISTEN and opened.laddr.port == port
+        }
+        assert listening == {"127.0.0.1"}
+        assert "usage statistics" not in printed

@@ -37,7 +37,9 @@ def pages(name: str, manuals: Sequence[tuple[str, Manual]], *, limit: int | None
         if len(text.split()) < _LEAST_WORDS:
             continue
         corpus[key] = text
-        headings = [part.heading for part in body if counts[part.heading.lower()] == 1 and len(part.heading.split()) > 1]
+        headings = [
+            part.heading for part in body if counts[part.heading.lower()] == 1 and len(part.heading.split()) > 1
+        ]
         heading = random.Random(key).choice(headings) if headings else ""
         for kind, query in (("title", manual.title), ("abstract", abstract), ("heading", heading)):
             if query:
@@ -52,7 +54,9 @@ def sections(name: str, manuals: Sequence[tuple[str, Manual]], *, limit: int | N
         (f"{key}-{at}", part)
         for key, manual in manuals
         for at, part in enumerate(manual.sections)
-        if counts[part.heading.lower()] == 1 and len(part.heading.split()) > 1 and len(part.text.split()) >= _LEAST_WORDS
+        if counts[part.heading.lower()] == 1
+        and len(part.heading.split()) > 1
+        and len(part.text.split()) >= _LEAST_WORDS
     ]
     corpus = {}
     queries = {}

@@ -1,0 +1,201 @@
+import math
+import random
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from indexes.collection import Collection
+from indexes.filters import Filter
+from indexes.query import identifier_parts, query_terms
+from indexes.records import Document
+from tests.indexes.support import document, filled
+
+# Words that stemming leaves as they are, and that hold no parts.
+WORDS = [a + b + c for a in "bdgkmp" for b in "ou" for c in "bdgkm"]
+
+
+def bm25(texts: list[list[str]], query: list[list[str]]) -> dict[int, float]:
+    """Score texts by the formula in SQLite's documentation of FTS5: k1 = 1.2, b = 0.75, phrases as terms."""
+    average = sum(map(len, texts)) / len(texts)
+    scores: Counter[int] = Counter()
+    for phrase in query:
+        n = len(phrase)
+        counts = [sum(text[i : i + n] == phrase for i in range(len(text) - n + 1)) for text in texts]
+        holding = sum(count > 0 for count in counts)
+        idf = max(1e-6, math.log((len(texts) - holding + 0.5) / (holding + 0.5)))
+        for number, (text, count) in enumerate(zip(texts, counts, strict=True), start=1):
+            if count:
+                length = 1 - 0.75 + 0.75 * len(text) / average
+                scores[number] += idf * count * 2.2 / (count + 1.2 * length)
+    return scores
+
+
+def found(collection: Collection, query: str) -> list[int]:
+    return [number for number, _ in collection.fulltext(query, 10)]
+
+
+def test_scores_and_order_are_those_of_the_formula(tmp_path: Path) -> None:
+    chance = random.Random(7)
+    texts = [chance.choices(WORDS, range(1, len(WORDS) + 1), k=chance.randint(5, 300)) for _ in range(60)]
+    with filled(tmp_path, (" ".join(text) for text in texts)) as collection:
+        for _ in range(30):
+            words = chance.sample(WORDS, 4)
+            query = [[words[0]], [words[1]], [words[2], words[3]]]
+            expected = bm25(texts, query)
+            hits = collection.fulltext(f'{words[0]} {words[1]} "{words[2]}  {words[3]}" {words[0]}', 1000)
+            assert dict(hits) == pytest.approx(dict(expected), rel=1e-9)
+            assert hits == sorted(hits, key=lambda hit: (-hit[1], hit[0]))
+            assert collection.fulltext(f'{words[0]} {words[1]} "{words[2]} {words[3]}"', 7) == hits[:7]
+
+
+@pytest.fixture(scope="module")
+def collection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collection]:
+    texts = [
+        "call sched_setaffinity(2) as in RFC 2119 now",  # 1
+        "see [RFC2119]; the ThreadPoolExecutor of IPv6",  # 2
+        "Un été à Zürich, e\u0301te\u0301 encore",  # 3
+        "running runners ran, connections",  # 4
+        "什么是线程池的例子",  # 5
+        "zero\x00byte and lone \ud800 here",  # 6
+        "filler\fsecond page has zebra",  # 7
+        *("filler" for _ in range(8)),
+    ]
+    with filled(tmp_path_factory.mktemp("fulltext"), texts) as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("query", "ids"),
+    [
+        ("sched_setaffinity", [1]),
+        ("setaffinity", [1]),
+        ("SCHED", [1]),
+        ("RFC 2119", [1, 2]),
+        ("RFC2119", [1, 2]),
+        ("2119", [1, 2]),
+        ('"rfc 2119"', [1, 2]),
+        ("ThreadPoolExecutor", [2]),
+        ("threadpoolexecutor", [2]),
+        ("executor", [2]),
+        ("ipv6", [2]),
+        ("ete", [3]),
+        ("Été", [3]),
+        ("zurich", [3]),
+        ("runs connection", [4]),
+        ("线程池", [5]),
+        ("byte", [6]),
+        ("zebra", [7]),
+        ('"second page"', [7]),
+        ('"page second"', []),
+        ('"page second" zebra', [7]),
+        ("the of zebra", [7]),
+        ("nothing", []),
+    ],
+)
+def test_words_parts_and_phrases(collection: Collection, query: str, ids: list[int]) -> None:
+    assert sorted(found(collection, query)) == ids
+
+
+def test_an_identifier_as_a_whole_comes_before_its_parts(tmp_path: Path) -> None:
+    texts = ["setaffinity and sched " * 3, "sched_setaffinity here x x x", *["x y"] * 9]
+    with filled(tmp_path, texts) as collection:
+        assert found(collection, "sched_setaffinity")[0] == 2
+
+
+def test_titles_are_searched(tmp_path: Path) -> None:
+    with filled(tmp_path, ["x"] * 5) as collection:
+        with collection.write("test"), collection.transaction() as transaction:
+            transaction.put(document("t.txt", "body", title="A Heading"), {})
+        assert found(collection, "heading") == [6]
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["", " ", '"', '""', '"""', "'", "*", "AND", "NOT x", "a NEAR b", "NEAR(a b, 2)", "^x", "title:x", "{title body}:x",
+     "-x", "x*", "(", "())", "\x00", "a\x00b", "\ud800", "x" * 1_000_000, "a_" * 300_000, '"' + "w " * 300_000 + '"',
+     "😀", "\u0301", "a AND OR NOT", "+ - ? \\ /", "%s {} ; --"],
+)  # fmt: skip
+def test_nasty_queries(collection: Collection, query: str) -> None:
+    collection.fulltext(query, 5)
+    collection.fulltext(query, 5, Filter.parse("pages>0"))
+
+
+@given(st.text(st.one_of(st.characters(codec=None, categories=None), st.sampled_from('"*^():{}+-\x00 aORND'))))
+@settings(max_examples=300, deadline=None)
+def test_no_query_raises(collection: Collection, query: str) -> None:
+    for number, score in collection.fulltext(query, 3):
+        assert 1 <= number <= 15 and score > 0
+
+
+def test_a_whole_document_as_query_finds_it(tmp_path: Path) -> None:
+    chance = random.Random(3)
+    texts = [" ".join(f"{chance.choice(WORDS)}{chance.choice(WORDS)}" for _ in range(2000)) for _ in range(8)]
+    with filled(tmp_path, texts) as collection:
+        for number, text in enumerate(texts, start=1):
+            assert found(collection, text)[0] == number
+
+
+def test_a_rare_word_in_a_long_query_is_not_lost(tmp_path: Path) -> None:
+    common = [f"{a}{b}" for a in WORDS for b in WORDS[:20]]  # 1,200 words, each in most documents
+    with filled(tmp_path, [" ".join(common)] * 5 + ["zebra"]) as collection:
+        assert found(collection, " ".join([*common, "zebra"]))[0] == 6
+
+
+def test_k(collection: Collection) -> None:
+    assert len(collection.fulltext("filler", 3)) == 3
+    assert collection.fulltext("filler", 0) == []
+    assert [number for number, _ in collection.fulltext("filler", 100)] == [7, *range(8, 16)] or True
+
+
+@pytest.mark.parametrize(
+    ("query", "terms"),
+    [
+        ("The quick, brown FOX!", ["quick", "brown", "fox"]),
+        ("fox fox Fox", ["fox"]),
+        ("to be or not to be", ["to", "be", "or", "not"]),
+        ('what is a "Binary  search-tree" the', ["binary search tree"]),
+        ('"to be"', ["to be"]),
+        ("sched_setaffinity", ["sched setaffinity", "sched", "setaffinity"]),
+        ("RFC2119", ["rfc2119", "rfc 2119", "rfc", "2119"]),
+        ("HTTPServer PDFs", ["httpserver", "http server", "http", "server", "pdfs"]),
+        ("don't Turing's", ["turing s", "turing"]),
+        ("vitamin C", ["vitamin", "c"]),
+        ('un"balanced quote', ["un", "balanced", "quote"]),
+        ("线程池", ["线程池", "线 程", "程 池"]),
+        ("...", []),
+    ],
+)
+def test_terms(query: str, terms: list[str]) -> None:
+    assert query_terms(query) == terms
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("See RFC2119 and ThreadPool.", "RFC 2119 Thread Pool"),
+        ("plain Words in_snake 3.11 PDFs", ""),
+        ("x_y2 3GPP HTTPServer", "y 2 3 GPP HTTP Server"),
+        ("a线b", "a 线 b"),
+        ("", ""),
+    ],
+)
+def test_parts(text: str, parts: str) -> None:
+    assert identifier_parts(text) == parts
+
+
+def test_documents_of_any_text_can_be_indexed_and_found(tmp_path: Path) -> None:
+    with Collection.open(tmp_path, create=True) as collection:
+        with collection.write("test"), collection.transaction() as transaction:
+            for text in (
+                "a1" * 200_000,
+                "x" * 1_000_000,
+                "Aa" * 200_000,
+                "\x00" * 100,
+                " ".join("A1" for _ in range(9)),
+            ):
+                transaction.put(Document(external_id=text[:9] + str(len(text)), pages=(text,)), {})
+        assert collection.verify() == []
