@@ -75,7 +75,7 @@ def join_surrogates(text: str) -> tuple[str, int]:
 
 
 def without_terminal_codes(text: str) -> str:
-    """Undo what is meant for a terminal or printer: overstruck characters (``N\\bN`` for bold) and ANSI colours."""
+    r"""Undo what is meant for a terminal or printer: overstruck characters (``N\bN`` for bold) and ANSI colours."""
     return _TERMINAL.sub("", text)
 
 

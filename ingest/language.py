@@ -9,6 +9,7 @@ _SAMPLES = 9
 _SAMPLE_CHARACTERS = 1_500
 _SHORTEST = 150
 _PROSE_SHARE = 0.15
+_PROSE_SAMPLES = 0.4
 _AGREEING = 0.6
 # Runs of five words or more. Code, numbers and tables say nothing about the language.
 _PROSE = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*(?:[,;:]?\s+[^\W\d_]+(?:['\u2019-][^\W\d_]+)*){4,}")
@@ -22,7 +23,7 @@ class Language:
 
     Attributes:
         code: ISO 639-1, or None where the text is too short or no prose.
-        confident: Whether most samples of the text agree.
+        confident: Whether enough of the text is prose and most samples of it agree.
     """
 
     code: str | None
@@ -34,11 +35,13 @@ UNKNOWN = Language(None, confident=False)
 
 def detect(pages: Sequence[str]) -> Language:
     """Guess the language that most of a document's prose is in, by samples spread over its pages."""
-    votes = Counter(code for sample in _samples(pages) if (code := _classify(sample)))
+    samples = _samples(pages)
+    votes = Counter(code for sample in samples if (code := _classify(sample)))
     if not votes:
         return UNKNOWN
     (code, agreeing), *_ = votes.most_common(1)
-    return Language(code, confident=agreeing >= _AGREEING * votes.total())
+    enough = votes.total() >= _PROSE_SAMPLES * len(samples)
+    return Language(code, confident=enough and agreeing >= _AGREEING * votes.total())
 
 
 def _samples(pages: Sequence[str]) -> list[str]:

@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from ingest.cleaning import clean
-from ingest.readers import OpenFile, ReadError, open_file
+from ingest.readers import OpenFile, open_file, reason_of
 from ingest.walk import fingerprint, sha256
 
 OUT_OF_MEMORY = 77
 _KINDS_SET_IN_LINES = frozenset({"pdf"})
-_REASON_LENGTH = 200
 
 
 def steps(path: Path, start: int = 0, stop: int | None = None, engine: int = 0) -> Iterator[dict[str, Any]]:
@@ -40,12 +39,9 @@ def steps(path: Path, start: int = 0, stop: int | None = None, engine: int = 0) 
         yield {"size": size, "mtime_ns": mtime_ns}
         yield {"sha256": sha256(path)}
         opened = open_file(path, engine)
-    except (OSError, ReadError) as error:
-        yield {"failed": reason_of(error)}
-        return
     except MemoryError:
         raise
-    except Exception as error:  # a parser may raise anything on a damaged file
+    except Exception as error:  # a missing file, and whatever a parser may raise on a damaged one
         yield {"failed": reason_of(error)}
         return
     with contextlib.closing(opened):
@@ -84,18 +80,10 @@ def _page(opened: OpenFile, index: int) -> dict[str, Any]:
         raise
     except Exception as error:  # as above: one page is lost, not the file
         return {"page": index, "lost": reason_of(error)}
-    cleaned = clean(raw, join_hyphenated=opened.kind in _KINDS_SET_IN_LINES)
-    return {"page": index, "text": cleaned.text, "counts": astuple(cleaned.counts)}
-
-
-def reason_of(error: BaseException) -> str:
-    """Say in one short sentence what went wrong."""
-    if isinstance(error, ReadError):
-        return error.reason
-    if isinstance(error, OSError) and error.strerror:
-        return f"cannot be read: {error.strerror}"
-    first_line = (str(error).strip().splitlines() or [""])[0]
-    return f"damaged: {type(error).__name__}: {first_line}"[:_REASON_LENGTH].rstrip(": ")
+    set_in_lines = opened.kind in _KINDS_SET_IN_LINES
+    cleaned = clean(raw, join_hyphenated=set_in_lines)
+    text = cleaned.text.strip("\n") if set_in_lines else cleaned.text
+    return {"page": index, "text": text, "counts": astuple(cleaned.counts)}
 
 
 def main() -> None:
@@ -130,7 +118,6 @@ def _private_output() -> IO[bytes]:
     sys.stdout.flush()
     out = os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nothing, 1)
     os.dup2(nothing, 2)
     os.close(nothing)
     return out

@@ -271,21 +271,23 @@ def remove_command(
 def info_command(collection: CollectionOption = DEFAULT_COLLECTION, as_json: JsonOption = False) -> None:
     """Tell what is in a collection: counts, models, sizes, generation."""
     with _opened(collection) as opened:
+        stats = opened.stats()
+        counts = stats.pop("encoders")
+        encoders = [
+            {
+                **record.fingerprint,
+                **counts[record.id],
+                "dimension": record.dimension,
+                "missing": len(opened.missing(record.id)),
+            }
+            for record in opened.encoders()
+        ]
         about = {
             "path": str(absolute(collection)),
             "created": opened.created,
-            "generation": opened.generation,
             "index": opened.index_factory,
-            **opened.stats(),
-            "encoders": [
-                {
-                    "pooling": record.pooling,
-                    "dimension": record.dimension,
-                    "missing": len(opened.missing(record.id)),
-                    **{key: value for key, value in record.fingerprint.items() if key not in ("pooling", "dimension")},
-                }
-                for record in opened.encoders()
-            ],
+            **stats,
+            "encoders": encoders,
             "sizes": opened.sizes(),
         }
     if as_json:

@@ -154,8 +154,12 @@ def read_manual(path: Path) -> Manual | None:
 
 
 _LANGUAGES = frozenset(
-    "ar bg ca cs da de el eo es eu fa fi fr gl he hr hu id it ja ko lt nb nl nn no pl pt ro ru sk sl sr sv th tr uk vi zh".split()
-)
+    (
+        "ar", "bg", "ca", "cs", "da", "de", "el", "eo", "es", "eu", "fa", "fi", "fr",
+        "gl", "he", "hr", "hu", "id", "it", "ja", "ko", "lt", "nb", "nl", "nn", "no",
+        "pl", "pt", "ro", "ru", "sk", "sl", "sr", "sv", "th", "tr", "uk", "vi", "zh",
+    )
+)  # fmt: skip
 
 if __name__ == "__main__":
     main()

@@ -59,7 +59,9 @@ def pip(*arguments: str) -> None:
     Raises:
         SystemExit: with pip's exit status when it fails; pip has then said why.
     """
-    command = [str(venv_python()), "-m", "pip", "--disable-pip-version-check", *arguments]
+    # A person sees pip's own progress, a log only what goes wrong.
+    manner = [] if sys.stdout.isatty() else ["--quiet"]
+    command = [str(venv_python()), "-m", "pip", "--disable-pip-version-check", *manner, *arguments]
     status = subprocess.run(command, cwd=ROOT, check=False).returncode
     if status:
         print(f"set-up stopped: `{' '.join(command[1:])}` failed; its message is above.", file=sys.stderr)
@@ -85,15 +87,15 @@ def set_up(faiss: str, torch_index: str) -> None:
 
     print(f"set-up: installing {torch_pin()}", flush=True)
     if before and before["torch_index"] != after["torch_index"]:
-        pip("uninstall", "--yes", "--quiet", "torch")
+        pip("uninstall", "--yes", "torch")
     # An index of torch alone has its own versions of what torch needs; the second step pins those again.
     source = ["--index-url", after["torch_index"]] if after["torch_index"] else ["--constraint", "constraints.txt"]
-    pip("install", "--quiet", *source, torch_pin())
+    pip("install", *source, torch_pin())
 
     print("set-up: installing lmk-rag and what it needs (some minutes the first time)", flush=True)
     if before and before["faiss"] != faiss:  # both wheels hold the module faiss
-        pip("uninstall", "--yes", "--quiet", FAISS_PACKAGES[before["faiss"]])
-    pip("install", "--quiet", "--constraint", "constraints.txt", "--editable", f".[{faiss},{EXTRAS}]")
+        pip("uninstall", "--yes", FAISS_PACKAGES[before["faiss"]])
+    pip("install", "--constraint", "constraints.txt", "--editable", f".[{faiss},{EXTRAS}]")
     STAMP.write_text(json.dumps(after, indent=1), encoding="utf-8")
     print("set-up: done", flush=True)
 

@@ -10,6 +10,7 @@ from typing import Any
 NEEDS_PASSWORD = "needs a password"
 NO_TEXT = "no text"
 NO_TEXT_SCANNED = "no text (scanned?)"
+_REASON_LENGTH = 200
 
 
 class ReadError(Exception):
@@ -141,6 +142,16 @@ def open_file(path: Path, engine: int = 0) -> OpenFile:
 def no_reader(path: Path) -> str:
     """Say that nothing reads files of this suffix."""
     return f"no reader for files ending in {path.suffix!r}" if path.suffix else "no reader for files without a suffix"
+
+
+def reason_of(error: BaseException) -> str:
+    """Say in one short sentence what went wrong."""
+    if isinstance(error, ReadError):
+        return error.reason
+    if isinstance(error, OSError) and error.strerror:
+        return f"cannot be read: {error.strerror}"
+    first_line = (str(error).strip().splitlines() or [""])[0]
+    return f"damaged: {type(error).__name__}: {first_line}"[:_REASON_LENGTH].rstrip(": ")
 
 
 def whole(

@@ -124,7 +124,7 @@ def _metadata(meta: odfdo.Meta) -> dict[str, Any]:
         "title": meta.title,
         "author": meta.initial_creator or meta.creator,
         "subject": meta.subject or meta.description,
-        "keywords": ", ".join(meta.keywords or ()),
+        "keywords": ", ".join(keyword.text or "" for keyword in meta.get_elements("//meta:keyword")),
         "language": meta.language,
         "created": meta.creation_date,
         "modified": meta.date,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from ingest.readers import NEEDS_PASSWORD, OpenFile, ReadError
+from ingest.readers import NEEDS_PASSWORD, OpenFile, ReadError, reason_of
 from ingest.readers.titles import sensible
 
 _DATE = re.compile(r"D?:?(\d{4})(\d\d)?(\d\d)?(?:(\d\d)(\d\d)(\d\d)?)?")
@@ -72,8 +72,10 @@ class _Engines:
             at += 1
             try:
                 return document.page(index)
-            except ReadError as error:
-                reasons.append(error.reason)
+            except MemoryError:
+                raise
+            except Exception as error:  # whatever a parser may raise on a damaged page
+                reasons.append(reason_of(error))
         raise ReadError(reasons[0])
 
     def _document(self, at: int) -> PdfDocument | None:
@@ -81,8 +83,10 @@ class _Engines:
             opener = self._left.pop(0)
             try:
                 self._open.append(opener(self._path))
-            except ReadError as error:
-                self._reasons.append(error.reason)
+            except (MemoryError, OSError):
+                raise
+            except Exception as error:
+                self._reasons.append(reason_of(error))
         return self._open[at] if at < len(self._open) else None
 
     def close(self) -> None:

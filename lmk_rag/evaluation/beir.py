@@ -11,6 +11,7 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 NAMES = ("passkey", "needle", "rfc", "python-docs", "python-sections", "linux-docs")
 """Data sets known by name; any other is a folder."""
@@ -95,7 +96,7 @@ def load(folder: Path, split: str = "test", name: str | None = None) -> Dataset:
         ValueError: no query of the split has a document of the corpus.
     """
     corpus = {
-        str(row["_id"]): "\n\n".join(part for part in (row.get("title"), row.get("text")) if part)
+        str(row["_id"]): "\n\n".join(str(row[part]) for part in ("title", "text") if row.get(part))
         for row in _rows(_existing(folder / "corpus.jsonl"))
     }
     rows = {str(row["_id"]): row for row in _rows(_existing(folder / "queries.jsonl"))}
@@ -150,7 +151,7 @@ def _qrels(path: Path, corpus: Mapping[str, str]) -> dict[str, dict[str, int]]:
     return {query: grades for query, grades in qrels.items() if any(grade > 0 for grade in grades.values())}
 
 
-def _rows(path: Path) -> Iterator[dict[str, object] | dict[str, dict[str, str]]]:  # JSON objects
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
     with _open(path) as lines:
         for line in lines:
             if line.strip():

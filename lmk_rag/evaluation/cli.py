@@ -29,12 +29,12 @@ def eval_command(
     device: str = "auto",
     cache: Path | None = None,
     quiet: bool = False,
-) -> list[dict[str, Any]]:
+) -> dict[str, Any]:
     """Compare systems on a data set.
 
     Args:
         dataset: a BEIR folder, or one of ``passkey``, ``needle``, ``rfc``, ``python-docs``, ``python-sections``,
-            ``linux-docs``; ``passkey-8192`` and the like name one length.
+            ``linux-docs``; ``passkey-8192`` and the like name one length of ``passkey`` and ``needle``.
         split: train, dev or test.
         full: all documents of the split, not the fixed draw.
         systems: names from :data:`lmk_rag.evaluation.systems.SYSTEMS`.
@@ -46,28 +46,45 @@ def eval_command(
         quiet: no progress bar.
 
     Returns:
-        A report a data set, as :func:`lmk_rag.evaluation.report.compare` makes it: one, but for ``passkey`` and
-        ``needle`` one a length.
+        What :func:`lmk_rag.evaluation.report.compare` makes, plain values for JSON;
+        :func:`lmk_rag.evaluation.report.show` prints it.
 
     Raises:
         FileNotFoundError: the data set is not there; the message says how to build it.
         ValueError: an unknown system or split; one sentence says what to choose.
         ModelError: a model cannot be had.
     """
-    from lmk_rag.evaluation.systems import SYSTEMS
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from lmk_rag.evaluation.report import compare
+    from lmk_rag.evaluation.systems import SYSTEMS, Options, Run, run_system, token_lengths
 
     unknown = [name for name in systems if name not in SYSTEMS]
     if unknown:
         raise ValueError(f"There is no system {unknown[0]!r}: choose from {', '.join(SYSTEMS)}.")
     if split not in ("train", "dev", "test"):
         raise ValueError(f"There is no split {split!r}: choose train, dev or test.")
-    loaded = _datasets(dataset, split, full)
+    parts = _parts(dataset, split, full)
     if limit is not None:
-        loaded = [each.limited(limit) for each in loaded]
-    return [_compare(each, systems, model, max_tokens, device, cache or cache_folder(), quiet) for each in loaded]
+        parts = [each.limited(limit) for each in parts]
+    name = dataset if len(parts) > 1 else parts[0].name
+    options = Options(cache=cache or cache_folder(), model=model, max_tokens=max_tokens, device=device)
+    lengths = {key: length for part in parts for key, length in token_lengths(part).items()}
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=quiet) as bar:
+        task = bar.add_task(name, total=None)
+
+        def run(system: str, part: beir.Dataset) -> Run:
+            return run_system(system, part, options, told)
+
+        def told(what: str, done: int, everything: int) -> None:
+            bar.update(task, description=f"{name}: {what}", completed=done, total=everything)
+
+        return compare(name, parts, systems, run, lengths)
 
 
-def _datasets(name: str, split: str, full: bool) -> list[beir.Dataset]:
+def _parts(name: str, split: str, full: bool) -> list[beir.Dataset]:
     if name in ("passkey", "needle"):
         return [longembed.generate(name, length) for length in longembed.LENGTHS]
     if name in longembed.names():
@@ -75,30 +92,3 @@ def _datasets(name: str, split: str, full: bool) -> list[beir.Dataset]:
         return [longembed.generate(task, int(length))]
     folder = beir.find(name, split, full=full)
     return [beir.load(folder, split, name if name in beir.NAMES else None)]
-
-
-def _compare(
-    dataset: beir.Dataset,
-    systems: Sequence[str],
-    model: str | None,
-    max_tokens: int | None,
-    device: str,
-    cache: Path,
-    quiet: bool,
-) -> dict[str, Any]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from lmk_rag.evaluation.report import compare
-    from lmk_rag.evaluation.systems import Options, run_system, token_lengths
-
-    options = Options(cache=cache, model=model, max_tokens=max_tokens, device=device)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=quiet) as bar:
-        task = bar.add_task(dataset.name, total=None)
-
-        def told(what: str, done: int, everything: int) -> None:
-            bar.update(task, description=f"{dataset.name}: {what}", completed=done, total=everything)
-
-        lengths = token_lengths(dataset)
-        return compare(dataset, systems, lambda name: run_system(name, dataset, options, told), lengths)

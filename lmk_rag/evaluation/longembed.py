@@ -2,7 +2,7 @@
 
 ``passkey``: "The pass key of NAME is N", set at a random place in a filler text that repeats itself. ``needle``:
 a sentence about a person or thing, set at a random place in an essay. Both for lengths of 256 to 32,768 tokens,
-with 50 queries and 100 documents a length; each length is a data set of its own, documents compete within it.
+with 50 queries and 100 documents a length; documents compete within their length.
 """
 
 from __future__ import annotations
@@ -20,15 +20,19 @@ _TOKENS_A_WORD = 4 / 3
 
 _FILLER = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
 _GIVEN = (
-    "Ada Boris Carla Diego Elena Farid Greta Hugo Irene Jonas Kira Liam Mona Nils Olga Pablo Quinn Rosa Samir Tilda "
-    "Uwe Vera Wanda Xenia Yusuf"
-).split()
-_FAMILY = "Abbott Becker Castillo Dubois Eriksen Fischer Garcia Hansen Ivanova Jensen Keller Lopez".split()
+    "Ada", "Boris", "Carla", "Diego", "Elena", "Farid", "Greta", "Hugo", "Irene", "Jonas", "Kira", "Liam", "Mona",
+    "Nils", "Olga", "Pablo", "Quinn", "Rosa", "Samir", "Tilda", "Uwe", "Vera", "Wanda", "Xenia", "Yusuf",
+)  # fmt: skip
+_FAMILY = (
+    "Abbott", "Becker", "Castillo", "Dubois", "Eriksen", "Fischer", "Garcia", "Hansen", "Ivanova", "Jensen",
+    "Keller", "Lopez",
+)  # fmt: skip
 
 _SUBJECTS = (
     "the harbour", "a young company", "the old library", "most writers", "the river", "an essay", "the city council",
-    "a good teacher", "the morning train", "every gardener", "the small workshop", "a careful reader", "the mountain road",
-    "the village school", "an honest merchant", "the night watch", "a long winter", "the painter", "the orchestra", "a sailor",
+    "a good teacher", "the morning train", "every gardener", "the small workshop", "a careful reader", "a sailor",
+    "the village school", "an honest merchant", "the night watch", "a long winter", "the painter", "the orchestra",
+    "the mountain road",
 )  # fmt: skip
 _VERBS = (
     "remembers", "follows", "keeps", "repairs", "describes", "loses", "finds", "learns from", "waits for", "builds",
@@ -37,7 +41,8 @@ _VERBS = (
 _OBJECTS = (
     "the first attempt", "a simple idea", "the price of bread", "an unfinished bridge", "the customs of the town",
     "letters from abroad", "a narrow street", "the habit of work", "an early mistake", "the shape of the coast",
-    "old machines", "a rumour of war", "the colour of the sea", "quiet afternoons", "a book of maps", "the rules of the game",
+    "old machines", "a rumour of war", "the colour of the sea", "quiet afternoons", "a book of maps",
+    "the rules of the game",
     "a field of barley", "the sound of bells", "a debt of honour", "the weight of tradition",
 )  # fmt: skip
 _NEEDLES = (
@@ -48,10 +53,11 @@ _NEEDLES = (
     ("The museum of {a} is known for its collection of {b}.", "What is the museum of {a} known for?"),
 )
 _PLACES = (
-    "Aldmoor Brightwater Caldera Dunmere Eastvale Farrowdale Glenhaven Hollowby Ironbridge Juniper Kestrelford Larkspur "
-    "Marrowick Nettlebed Oakhurst Pinecrest Quarrytown Ravensholm Saltmarsh Thornbury Underhill Violetta Westerleigh "
-    "Yarrowfield Zephyrton"
-).split()
+    "Aldmoor", "Brightwater", "Caldera", "Dunmere", "Eastvale", "Farrowdale", "Glenhaven", "Hollowby",
+    "Ironbridge", "Juniper", "Kestrelford", "Larkspur", "Marrowick", "Nettlebed", "Oakhurst", "Pinecrest",
+    "Quarrytown", "Ravensholm", "Saltmarsh", "Thornbury", "Underhill", "Violetta", "Westerleigh", "Yarrowfield",
+    "Zephyrton",
+)  # fmt: skip
 _THINGS = (
     "eating a sandwich in the park", "smoked paprika", "an iron lantern", "the glass harmonica", "painted clocks",
     "dried figs", "a stone well", "the bass clarinet", "carved whistles", "wild thyme",
@@ -81,7 +87,7 @@ def generate(task: str, length: int) -> Dataset:
         document = f"{task}-{length}-{at}"
         corpus[document] = _hidden(fact, filler, words, rng)
         if at < QUERIES:
-            query = f"q{at}"
+            query = f"{document}-query"
             queries[query], qrels[query] = question, {document: 1}
     return Dataset(name=f"{task}-{length}", corpus=corpus, queries=queries, qrels=qrels)
 

@@ -19,14 +19,20 @@ PAIRED = "ndcg@10"
 
 
 def compare(
-    dataset: Dataset, systems: Sequence[str], run: Callable[[str], Run], lengths: Mapping[str, int]
+    name: str,
+    parts: Sequence[Dataset],
+    systems: Sequence[str],
+    run: Callable[[str, Dataset], Run],
+    lengths: Mapping[str, int],
 ) -> dict[str, Any]:
     """Run systems on a data set and compare them.
 
     Args:
-        dataset: documents, queries, judgements.
+        name: of the data set.
+        parts: usually one; documents compete within their part, queries of all parts are averaged together, and
+            ids are unique over all of them.
         systems: names.
-        run: gives what a system found.
+        run: gives what a system found in a part.
         lengths: tokens of each document.
 
     Returns:
@@ -34,29 +40,31 @@ def compare(
         interval), ``by_length`` and ``by_kind`` (nDCG@10), ``seconds`` and ``tokens``; and ``paired``, for each
         two systems the ``difference`` of nDCG@10 (``a`` minus ``b``) and its ``p``.
     """
-    groups = metrics.groups_of(dataset.qrels)
+    qrels = {query: grades for part in parts for query, grades in part.qrels.items()}
+    kinds = {query: kind for part in parts for query, kind in part.kinds.items()}
+    groups = metrics.groups_of(qrels)
     results = []
     values: dict[str, metrics.Values] = {}
     for system in systems:
-        found = run(system)
-        measured = metrics.measure(dataset.qrels, found.scores)
+        found = [run(system, part) for part in parts]
+        measured = metrics.measure(qrels, {query: scores for each in found for query, scores in each.scores.items()})
         values[system] = measured[PAIRED]
         results.append(
             {"system": system}
-            | {name: metrics.mean(of_queries) for name, of_queries in measured.items()}
+            | {measure: metrics.mean(of_queries) for measure, of_queries in measured.items()}
             | {
-                "ci95": {name: list(metrics.interval(of, groups)) for name, of in measured.items()},
+                "ci95": {measure: list(metrics.interval(of, groups)) for measure, of in measured.items()},
                 "by_length": metrics.by_length(measured[PAIRED], groups, lengths),
-                "by_kind": metrics.by_kind(measured[PAIRED], dataset.kinds),
-                "seconds": round(found.seconds, 3),
-                "tokens": found.tokens,
+                "by_kind": metrics.by_kind(measured[PAIRED], kinds),
+                "seconds": round(sum(each.seconds for each in found), 3),
+                "tokens": sum(each.tokens for each in found),
             }
         )
     pairs = []
     for a, b in combinations(systems, 2):
         difference, p = metrics.paired(values[a], values[b], groups)
         pairs.append({"a": a, "b": b, "difference": difference, "p": p})
-    return {"dataset": dataset.name, "results": results, "paired": pairs}
+    return {"dataset": name, "results": results, "paired": pairs}
 
 
 def show(report: Mapping[str, Any], console: Console) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from lmk_rag.encoding.base_model import base_model
+from lmk_rag.encoding.base_model import ModelWarning, base_model
 from lmk_rag.encoding.checkpoints import Checkpoint
 from lmk_rag.encoding.encoder import Encoder
 from lmk_rag.evaluation.beir import Dataset
@@ -83,7 +85,10 @@ def load_encoder(system: str, options: Options) -> Encoder:
     if pooling in ("base", "chunks"):
         return untrained_base(options)
     model = "default" if options.model is None else model_for(pooling, options.model)
-    return Encoder.load(model, pooling=pooling, max_tokens=options.max_tokens, device=options.device)
+    with warnings.catch_warnings():
+        if pooling == "mcls":  # the cls adapter under another pooling is what this system is
+            warnings.simplefilter("ignore", ModelWarning)
+        return Encoder.load(model, pooling=pooling, max_tokens=options.max_tokens, device=options.device)
 
 
 def model_for(pooling: str, model: str) -> str:
@@ -140,10 +145,7 @@ def _dense(name: str, dataset: Dataset, options: Options, progress: Progress | N
     keep = name.startswith("lmk")
     documents, queries = _embed(name, encoder, dataset.corpus, dataset.queries, options, keep, progress)
     began = time.monotonic()
-    if name == "lmk-maxsim":
-        scores = best_evidence(queries.matrix, documents)
-    else:
-        scores = queries.matrix @ documents.matrix.T
+    scores = best_evidence(queries.matrix, documents) if name == "lmk-maxsim" else queries.matrix @ documents.matrix.T
     found = best_of(scores, queries.keys, documents.keys)
     return Run(found, documents.seconds + queries.seconds + time.monotonic() - began, documents.tokens)
 
@@ -152,7 +154,7 @@ def best_evidence(queries: npt.NDArray[np.float32], documents: Vectors) -> npt.N
     """The highest cosine of each query with any evidence vector of each document, float32 (queries, documents)."""
     scores = np.full((len(queries), len(documents.keys)), -1.0, dtype=np.float32)
     starts = np.searchsorted(documents.owners, np.arange(len(documents.keys) + 1))
-    for at, (start, stop) in enumerate(zip(starts[:-1], starts[1:], strict=True)):
+    for at, (start, stop) in enumerate(itertools.pairwise(starts)):
         if stop > start:
             scores[:, at] = (queries @ documents.evidence[start:stop].T.astype(np.float32)).max(axis=1)
     return scores

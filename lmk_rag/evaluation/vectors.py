@@ -93,12 +93,13 @@ class VectorCache:
         }
         known = {row[0] for row in self._database.execute("SELECT text FROM vectors")}
         missing = {digest: texts[key] for key, digest in digests.items() if digest not in known}
-        done = len(set(digests.values())) - len(missing)
+        everything = len(set(digests.values()))
+        done = everything - len(missing)
         for batch in _batches(missing):
             self._encode(batch, encode)
             done += len(batch)
             if progress:
-                progress(done, done + len(missing))
+                progress(done, everything)
         return self._read(digests)
 
     def _encode(self, batch: Sequence[tuple[str, str]], encode: Callable[[Sequence[str]], Sequence[Embedded]]) -> None:

@@ -1,4 +1,4 @@
-"""Training text as one array of token ids, with an entry for each document: what the scripts write, what training reads."""
+"""Training text as one array of token ids with an entry for each document: the scripts write it, training reads it."""
 
 from __future__ import annotations
 

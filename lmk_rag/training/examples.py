@@ -6,6 +6,7 @@ is the same for every pooling, and a run that is taken up again goes on exactly 
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -116,8 +117,9 @@ class Examples:
         cosines = self.openings @ self.openings[seed]
         cosines[list(chosen)] = -1
         cosines[cosines > _TOO_ALIKE] = -1
-        nearest = np.argsort(-cosines)[:_NEAR]
-        return nearest[cosines[nearest] > -1]
+        nearest: npt.NDArray[np.int64] = np.argsort(-cosines)[:_NEAR]
+        kept: npt.NDArray[np.int64] = nearest[cosines[nearest] > -1]
+        return kept
 
     def _pair(self, entry: Entry, rng: np.random.Generator) -> Pair:
         granularity = int(rng.choice(self.recipe.granularities))
@@ -185,7 +187,7 @@ class Examples:
         stops = np.concatenate([[-1], np.flatnonzero(piece == self._stop)])
         found = [
             (int(start) + 1, int(stop) + 1)
-            for start, stop in zip(stops[:-1], stops[1:], strict=True)
+            for start, stop in itertools.pairwise(stops)
             if _SENTENCE[0] <= stop - start <= _SENTENCE[1] and self._words[piece[start + 1 : stop]].mean() > 0.7
         ]
         if found:

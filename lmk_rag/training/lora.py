@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -30,7 +31,7 @@ def with_adapter(checkpoint: Checkpoint, recipe: Recipe, device: torch.device) -
         adapted: nn.Module = get_peft_model(network, settings)
     for module in adapted.modules():
         if isinstance(module, BaseTunerLayer):
-            module.cast_input_dtype_enabled = False  # autocast casts already; to float32 and back only takes time
+            module.cast_input_dtype_enabled = False  # type: ignore[assignment]  # autocast casts already; to float32 and back only takes time
     return adapted.eval()  # no dropout: the two passes over a text have to agree
 
 
@@ -57,7 +58,7 @@ def save_adapter(network: nn.Module, weights: dict[str, Tensor], recipe: Recipe,
         name: value.to(torch.float16).contiguous()
         for name, value in get_peft_model_state_dict(network, state_dict=weights).items()
     }
-    config = network.peft_config["default"]  # type: ignore[index, union-attr]
+    config: Any = network.peft_config["default"]  # type: ignore[index]
     config.inference_mode = True
     config.base_model_name_or_path = None
     config.save_pretrained(str(folder))

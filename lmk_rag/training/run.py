@@ -59,9 +59,7 @@ class Run:
         if metrics.exists():
             done = (self.progress.stage, self.progress.step)
             lines = metrics.read_text(encoding="utf-8").splitlines()
-            kept = [
-                line for line in lines if (STAGES.index((told := json.loads(line))["stage"]), told["step"]) <= done
-            ]
+            kept = [line for line in lines if (STAGES.index((told := json.loads(line))["stage"]), told["step"]) <= done]
             metrics.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
 
     @property

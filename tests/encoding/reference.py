@@ -71,9 +71,7 @@ class Reference:
         found.truncated = len(ids) - found.tokens
         return found
 
-    def _landmarks(
-        self, ids: list[int], offsets: list[tuple[int, int]], granularity: int, window: int
-    ) -> Expected:
+    def _landmarks(self, ids: list[int], offsets: list[tuple[int, int]], granularity: int, window: int) -> Expected:
         starts = list(range(0, len(ids), granularity)) or [0]
         windows: list[list[int]] = [[self.cls]]
         places: list[list[int]] = [[]]
@@ -123,11 +121,12 @@ class Reference:
                 high = min(low + granularity, len(piece))
                 evidence.append(unit(average(states[1 + low : 1 + high])))
                 spans.append((offsets[start + low][0], offsets[start + high - 1][1]))
-        vector = {
-            "mean": lambda: average(every),
-            "cls": lambda: firsts[0],
-            "mcls": lambda: average(firsts),
-            "lasttoken": lambda: lasts[-1],
-            "max": lambda: np.array([max(state[d] for state in every) for d in range(len(every[0]))]),
-        }[pooling]()
+        if pooling == "mean":
+            vector = average(every)
+        elif pooling == "mcls":
+            vector = average(firsts)
+        elif pooling == "max":
+            vector = np.array([max(state[d] for state in every) for d in range(len(every[0]))])
+        else:
+            vector = firsts[0] if pooling == "cls" else lasts[-1]
         return Expected(unit(vector), evidence, spans, read)

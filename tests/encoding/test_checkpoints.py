@@ -16,7 +16,9 @@ from tests.encoding.texts import letters
 TEXTS = ["One slice", letters(16, 1), letters(17, 2), letters(40, 3), letters(64, 4), letters(90, 5)]
 
 
-def landmark_vector(reference: Reference, text: str, granularity: int, *, closing: bool = False, lmk: int = 3) -> Vector:
+def landmark_vector(
+    reference: Reference, text: str, granularity: int, *, closing: bool = False, lmk: int = 3
+) -> Vector:
     """Pool as the pull request's own code does, for a text that fits one window."""
     content = reference.tokenizer(text, add_special_tokens=False)["input_ids"]
     ids, wanted = [reference.cls], []

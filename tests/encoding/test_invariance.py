@@ -25,7 +25,9 @@ def same(found: Embedding, alone: Embedding) -> None:
 
 
 @pytest.fixture(scope="module", params=["lmk", "mean", "cls", "mcls", "lasttoken", "max"])
-def encoder(request: pytest.FixtureRequest, tiny_bert: Path, load: Load, tmp_path_factory: pytest.TempPathFactory) -> Encoder:
+def encoder(
+    request: pytest.FixtureRequest, tiny_bert: Path, load: Load, tmp_path_factory: pytest.TempPathFactory
+) -> Encoder:
     folder = tmp_path_factory.mktemp("own")
     return load(own(tiny_bert, folder, request.param, granularity=16, window=64))
 
@@ -37,9 +39,7 @@ def alone(encoder: Encoder) -> list[Embedding]:
 
 
 @settings(max_examples=10, deadline=None)
-@given(
-    picks=st.lists(st.integers(0, len(TEXTS) - 1), min_size=2, max_size=12), budget=st.sampled_from([64, 200, 8192])
-)
+@given(picks=st.lists(st.integers(0, len(TEXTS) - 1), min_size=2, max_size=12), budget=st.sampled_from([64, 200, 8192]))
 def test_company_and_order_change_nothing(
     encoder: Encoder, alone: list[Embedding], picks: list[int], budget: int
 ) -> None:
@@ -64,9 +64,7 @@ def test_bfloat16_is_close_to_float32(base_model: Path, load: Load, base_encoder
     half = load(base_model, dtype="bfloat16")
     assert {parameter.dtype.itemsize for parameter in half.network.parameters()} == {2}
     texts = [words(3, 1), words(60, 2)]
-    for near, exact in zip(
-        half.encode_documents(texts), base_encoder("mean").encode_documents(texts), strict=True
-    ):
+    for near, exact in zip(half.encode_documents(texts), base_encoder("mean").encode_documents(texts), strict=True):
         assert near.vector.dtype == near.evidence.dtype == np.float32
         assert float(near.vector @ exact.vector) > 0.999
         assert np.linalg.norm(near.vector) == pytest.approx(1, abs=1e-5)

@@ -1,5 +1,7 @@
 """Windows laid out by hand, and what holds for every layout."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -29,7 +31,7 @@ def plain(count: int, pooling: str, granularity: int = 2, window: int = 6) -> li
     )
 
 
-def rows(windows: list[Window], name: str) -> list[list[int]]:
+def rows(windows: list[Window], name: str) -> list[Any]:
     return [getattr(window, name).tolist() for window in windows]
 
 
@@ -137,9 +139,7 @@ def test_plain_windows_that_cannot_be() -> None:
         plain(3, "median")
 
 
-@given(
-    count=st.integers(0, 200), granularity=st.integers(1, 20), room=st.integers(0, 40), closing=st.booleans()
-)
+@given(count=st.integers(0, 200), granularity=st.integers(1, 20), room=st.integers(0, 40), closing=st.booleans())
 def test_every_landmark_layout(count: int, granularity: int, room: int, closing: bool) -> None:
     window = granularity + 2 + int(closing) + room
     windows = lmk(count, granularity, window, closing=closing, first=1000)

@@ -50,9 +50,7 @@ def test_spaces_alone_are_an_empty_text(base_encoder: Pooled) -> None:
 
 
 @pytest.mark.parametrize("granularity", [1, 2, 5])
-def test_a_written_separator_is_content(
-    tiny_bert: Path, load: Load, tmp_path: Path, granularity: int
-) -> None:
+def test_a_written_separator_is_content(tiny_bert: Path, load: Load, tmp_path: Path, granularity: int) -> None:
     encoder = load(own(tiny_bert, tmp_path / "own", "lmk", granularity=granularity, window=128))
     text = "a[SEP]b [SEP] c[CLS] [PAD]d[SEP]"
     # The tiny tokenizer reads each written name as one token, beside the letters a, b, c and d.

@@ -1,5 +1,6 @@
 """Vectors, evidence, spans and counts against the slow reference."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -78,7 +79,7 @@ def test_spans_hold_exactly_the_letters_of_their_slices(
         slices = [plain[start : start + granularity] for start in range(0, length, granularity)]
         assert ["".join(text[start:end].split()) for start, end in spans] == slices
         assert all(not text[edge].isspace() for start, end in spans for edge in (start, end - 1))
-        assert all(before[1] <= after[0] for before, after in zip(spans, spans[1:], strict=False))
+        assert all(before[1] <= after[0] for before, after in pairwise(spans))
 
 
 @pytest.mark.parametrize("pooling", ["mean", "mcls"])
@@ -109,9 +110,7 @@ def test_real_model_equals_the_definition(base_reference: Reference, base_encode
 
 
 @pytest.mark.parametrize("granularity", [1, 16])
-def test_real_model_at_other_granularities(
-    base_reference: Reference, base_encoder: Pooled, granularity: int
-) -> None:
+def test_real_model_at_other_granularities(base_reference: Reference, base_encoder: Pooled, granularity: int) -> None:
     for text in (words(40, 4), words(300, 5)):
         expected = base_reference.expect(text, "lmk", granularity=granularity, window=512)
         agree(base_encoder("lmk", granularity).encode_documents([text])[0], expected)
@@ -151,9 +150,7 @@ def test_progress_counts_every_position_once(tiny_bert: Path, load: Load) -> Non
     assert sum(read) == 12 + 128 + 128 + 3
 
 
-def test_bare_folder_with_pooling_and_granularity(
-    tiny_bert: Path, tiny_reference: Reference, load: Load
-) -> None:
+def test_bare_folder_with_pooling_and_granularity(tiny_bert: Path, tiny_reference: Reference, load: Load) -> None:
     # What the authors' training leaves behind says nothing of pooling: no warning can be due, whatever is chosen.
     for granularity in (16, 32):
         encoder = load(tiny_bert, pooling="lmk", granularity=granularity)

@@ -18,7 +18,7 @@ from ingest.cleaning import (
 
 
 def test_clean_leaves_ordinary_text_alone() -> None:
-    text = "Straße, naïve café – 東京\tcolumn\n\n  indented 😀\n"
+    text = "Straße, naïve café — 東京\tcolumn\n\n  indented 😀\n"
     assert clean(text).text == text
     assert clean(text).counts == Counts()
 
@@ -117,6 +117,8 @@ def test_counts_add_up() -> None:
     assert total([]) == Counts()
 
 
-@pytest.mark.parametrize(("text", "expected"), [("", False), (" \n\t", False), ("...—\ufffd", False), ("é", True), ("7", True)])
+@pytest.mark.parametrize(
+    ("text", "expected"), [("", False), (" \n\t", False), ("...—\ufffd", False), ("é", True), ("7", True)]
+)
 def test_has_text(text: str, expected: bool) -> None:
     assert has_text(text) is expected

@@ -48,5 +48,5 @@ def test_an_encrypted_member_needs_a_password(tmp_path: Path) -> None:
     data[6] |= 1  # the flags of the local header and of the directory's entry
     data[data.index(b"PK\x01\x02") + 8] |= 1
     path.write_bytes(data)
-    with pytest.raises(ReadError, match="^needs a password$"), open_archive(path, "an EPUB"):
+    with pytest.raises(ReadError, match=r"^needs a password$"), open_archive(path, "an EPUB"):
         pass

@@ -51,7 +51,9 @@ def test_without_a_title_the_first_heading_is_it() -> None:
 
 
 def test_without_a_marked_main_part_the_frame_of_the_page_goes() -> None:
-    source = "<header>Site</header><p>One.</p><article><header>By Ann</header>Two.</article><article>3</article><footer>C"
+    source = (
+        "<header>Site</header><p>One.</p><article><header>By Ann</header>Two.</article><article>3</article><footer>C"
+    )
     assert text(source) == "One.\n\nBy Ann\nTwo.\n3"
 
 

@@ -24,7 +24,10 @@ def test_prose(text: str, code: str) -> None:
 
 
 def test_scripts_without_spaces() -> None:
-    assert detect(["人人生而自由,在尊严和权利上一律平等。他们赋有理性和良心,并应以兄弟关系的精神相对待。" * 3]).code == "zh"
+    assert (
+        detect(["人人生而自由,在尊严和权利上一律平等。他们赋有理性和良心,并应以兄弟关系的精神相对待。" * 3]).code
+        == "zh"
+    )
 
 
 def test_the_language_of_most_of_the_text_counts() -> None:

@@ -56,11 +56,14 @@ def test_headings_paragraphs_lists_tables_and_notes_in_their_order(path: Path) -
 def test_metadata(path: Path) -> None:
     made = document()
     made.body.append(odfdo.Paragraph("text"))
-    made.meta.title, made.meta.creator, made.meta.subject, made.meta.keywords = "Report", "Ann", "Tests", ["a", "b"]
+    made.meta.title, made.meta.creator, made.meta.subject, made.meta.keywords = "Report", "Ann", "Tests", "a b"
+    second = odfdo.Element.from_tag("meta:keyword")
+    second.text = "c"
+    made.meta.get_meta_body().append(second)
     made.save(path)
     file = read(path)
     assert file.title == "Report"
-    assert (file.metadata["author"], file.metadata["subject"], file.metadata["keywords"]) == ("Ann", "Tests", "a, b")
+    assert (file.metadata["author"], file.metadata["subject"], file.metadata["keywords"]) == ("Ann", "Tests", "a b, c")
 
 
 def with_members(path: Path, members: dict[str, str]) -> None:

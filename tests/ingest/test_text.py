@@ -42,15 +42,15 @@ def test_a_text_without_form_feeds_is_one_page(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        "naïve – 東京".encode(),
-        codecs.BOM_UTF8 + "naïve – 東京".encode(),
-        "naïve – 東京".encode("utf-16"),
-        codecs.BOM_UTF16_BE + "naïve – 東京".encode("utf-16-be"),
-        "naïve – 東京".encode("utf-32"),
+        "naïve — 東京".encode(),
+        codecs.BOM_UTF8 + "naïve — 東京".encode(),
+        "naïve — 東京".encode("utf-16"),
+        codecs.BOM_UTF16_BE + "naïve — 東京".encode("utf-16-be"),
+        "naïve — 東京".encode("utf-32"),
     ],
 )
 def test_unicode_encodings(data: bytes) -> None:
-    assert decode(data) == ("naïve – 東京", ())
+    assert decode(data) == ("naïve — 東京", ())
 
 
 def test_another_encoding_is_guessed_and_told(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_damaged_utf_16_is_told() -> None:
     ],
 )
 def test_a_binary_file_is_refused(data: bytes) -> None:
-    with pytest.raises(ReadError, match="^not text: the file is binary$"):
+    with pytest.raises(ReadError, match=r"^not text: the file is binary$"):
         decode(data)
 
 

@@ -1,6 +1,7 @@
 import hashlib
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -29,8 +30,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def names(folder: Path, **globs: list[str]) -> list[str]:
-    return [path.relative_to(folder).as_posix() for path in walk([folder], **globs)]
+def names(folder: Path, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> list[str]:
+    return [path.relative_to(folder).as_posix() for path in walk([folder], include, exclude)]
 
 
 def test_a_folder_is_walked_in_a_stable_order_without_hidden_and_unsupported_files(folder: Path) -> None:

@@ -18,7 +18,7 @@ from lmk_rag.training.examples import Examples
 from lmk_rag.training.lora import with_adapter
 from lmk_rag.training.stages import Setting
 
-WORDS = "tape reel spool valve gauge lever pump crank wheel shaft brake clamp".split()
+WORDS = ["tape", "reel", "spool", "valve", "gauge", "lever", "pump", "crank", "wheel", "shaft", "brake", "clamp"]
 
 
 def manual(number: int) -> Text:

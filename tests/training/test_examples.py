@@ -68,7 +68,9 @@ def test_pieces_are_runs_of_the_text_in_reading_order(recipe: Recipe, tokenizer:
     for anchor in (0, 1, 30, len(entry) // 2, len(entry) - 1):
         for count in (1, 2, 3):
             pieces = examples._view(entry, anchor, 48, count, rng)
-            starts = [next(at for at in range(len(ids)) if ids[at : at + len(p)].tolist() == p.tolist()) for p in pieces]
+            starts = [
+                next(at for at in range(len(ids)) if ids[at : at + len(p)].tolist() == p.tolist()) for p in pieces
+            ]
             assert 1 <= len(pieces) <= count
             assert starts == sorted(starts)
             ends = [start + len(piece) for start, piece in zip(starts, pieces, strict=True)]
@@ -164,5 +166,3 @@ def test_short_texts_are_drawn_for_queries(recipe: Recipe, tokenizer: TextTokeni
     assert min(lengths) >= 4
     assert max(lengths) <= 56  # a window of 64 with 8 tokens a slice
     assert len(set(lengths)) > 10
-
-

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch.nn.functional import normalize
@@ -20,9 +22,10 @@ def test_contrastive_loss_is_that_of_sentence_transformers_in_both_directions() 
     from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
     queries, documents = units(6, 8, seed=1), units(6, 8, seed=2)
-    theirs = MultipleNegativesRankingLoss(model=None, scale=1 / 0.05)
-    forward = theirs.compute_loss_from_embeddings([queries, documents], None)
-    backward = theirs.compute_loss_from_embeddings([documents, queries], None)
+    nothing: Any = None  # neither the model nor labels take part
+    theirs = MultipleNegativesRankingLoss(model=nothing, scale=1 / 0.05)
+    forward = theirs.compute_loss_from_embeddings([queries, documents], nothing)
+    backward = theirs.compute_loss_from_embeddings([documents, queries], nothing)
 
     ours = contrastive_loss(queries @ documents.T, temperature=0.05)
 

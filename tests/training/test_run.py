@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -28,11 +30,11 @@ def stopping_after(run: Run, steps: int) -> Run:
         if done == steps:
             run.stop()
 
-    run._step = counted  # type: ignore[method-assign, assignment]
+    run._step = counted  # type: ignore[method-assign]
     return run
 
 
-def lines(folder: Path) -> list[dict[str, float]]:
+def lines(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 
@@ -73,7 +75,9 @@ def test_a_killed_run_goes_on_from_its_last_checkpoint(recipe: Recipe, tmp_path:
 
 def test_embeddings_and_base_weights_stay(recipe: Recipe) -> None:
     run = Run(recipe, "lmk")
-    frozen = {name: weight.clone() for name, weight in run.setting.student.named_parameters() if name not in run.weights}
+    frozen = {
+        name: weight.clone() for name, weight in run.setting.student.named_parameters() if name not in run.weights
+    }
     assert any("embeddings" in name for name in frozen)
     assert all("lora_" in name for name in run.weights)
     linear = [name for name in frozen if name.endswith("base_layer.weight")]
@@ -83,7 +87,9 @@ def test_embeddings_and_base_weights_stay(recipe: Recipe) -> None:
 
     after = dict(run.setting.student.named_parameters())
     assert all(torch.equal(weight, after[name]) for name, weight in frozen.items())
-    assert any(not torch.equal(weight, torch.zeros_like(weight)) for name, weight in run.weights.items() if "lora_B" in name)
+    assert any(
+        not torch.equal(weight, torch.zeros_like(weight)) for name, weight in run.weights.items() if "lora_B" in name
+    )
 
 
 def test_the_running_average_is_the_adapter(recipe: Recipe) -> None:
@@ -116,7 +122,7 @@ def test_metrics_have_a_line_a_step(recipe: Recipe) -> None:
         *(("distillation", step) for step in (1, 2, 3)),
         *(("contrastive", step) for step in (1, 2, 3)),
     ]
-    assert all(a["tokens"] < b["tokens"] for a, b in zip(found, found[1:], strict=False))
+    assert all(a["tokens"] < b["tokens"] for a, b in itertools.pairwise(found))
     assert found[0]["rate"] == pytest.approx(recipe.distillation.learning_rate / 2)  # first of two steps of warm-up
     assert found[2]["rate"] == pytest.approx(recipe.distillation.learning_rate)
 

@@ -139,5 +139,7 @@ def test_saved_adapter_is_what_the_encoder_reads(setting: Setting, recipe: Recip
     assert encoder.pooling == "lmk"
     assert encoder.granularity == 4
     assert np.allclose(embedding.vector, ours.vectors[0].detach().numpy(), atol=1e-4)
-    untrained = read(setting.base, [setting.windows([Piece(np.array(ids, np.uint16), 4)], "lmk")], setting.tokenizer.pad)
+    untrained = read(
+        setting.base, [setting.windows([Piece(np.array(ids, np.uint16), 4)], "lmk")], setting.tokenizer.pad
+    )
     assert (untrained.vectors[0] @ ours.vectors[0]).item() < 0.99

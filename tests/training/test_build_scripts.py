@@ -1,0 +1,106 @@
+"""The scripts that build training text: what is held out stays out, other languages and links too."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from lmk_rag.training.corpus import Corpus
+from tests.evaluation.test_sources import ABOUT, HTML, TEXT
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    path = Path(__file__).parents[2] / "scripts" / "build_training_text.py"
+    spec = importlib.util.spec_from_file_location("build_training_text", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_held_out_packages_are_left_out(script: ModuleType, tmp_path: Path) -> None:
+    names = ["python3.11-doc", "linux-doc-6.1", "anarchism", "debian-policy", "debs", ".apt"]
+    for name in names:
+        (tmp_path / name).mkdir()
+
+    assert [folder.name for folder in script.training_packages([tmp_path / name for name in names])] == ["debian-policy"]
+
+
+def test_links_translations_and_large_pdfs_are_left_out(script: ModuleType, tmp_path: Path) -> None:
+    root = tmp_path / "pack" / "usr" / "share"
+    for name in (
+        "doc/pack/guide.html",
+        "doc/pack/de/guide.html",
+        "doc/pack/guide.fr.html",
+        "doc/pack/guide.html.fr",
+        "doc/pack/guide.html.en",
+        "doc/pack/pt_BR/guide.html",
+        "doc/pack/notes.txt",
+        "doc/pack/small.pdf",
+        "man/man3/reel.3.gz",
+        "man/de/man3/reel.3.gz",
+    ):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(b"x")
+    (root / "doc/pack/large.pdf").write_bytes(b"x" * (script.LARGEST_PDF + 1))
+    (root / "doc/pack/link.html").symlink_to("guide.html")
+
+    found = [str(path.relative_to(root)) for path in script.manual_files(tmp_path / "pack", 10)]
+
+    assert found == ["doc/pack/guide.html", "doc/pack/guide.html.en", "man/man3/reel.3.gz", "doc/pack/small.pdf"]
+
+
+def test_english_is_told_by_its_article(script: ModuleType) -> None:
+    assert script.is_english("the tape and the reel of a pump " * 20)
+    assert not script.is_english("das Band und die Spule einer Pumpe " * 20)
+    assert not script.is_english("the tape")
+
+
+def test_of_the_rfcs_only_the_training_split_is_taken(script: ModuleType, tmp_path: Path) -> None:
+    folder = tmp_path / "doc-rfc-std" / "usr"
+    folder.mkdir(parents=True)
+    for number in (10, 160, 260, 7000):  # training, test, development; 7000 // 50 = 140, divisible by 7: training
+        (folder / f"rfc{number}.txt.gz").write_bytes(gzip.compress(TEXT.encode()))
+        (folder / f"rfc{number}.json").write_text(json.dumps({**ABOUT, "obsoletes": [], "updated_by": []}))
+
+    texts = list(script.read_all([tmp_path / "doc-rfc-std"], 0))
+
+    assert [text.id for text in texts] == ["rfc10", "rfc7000"]
+
+
+def test_the_title_is_no_heading_of_the_text(script: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(HTML)
+
+    manual = script.read_manual(tmp_path / "page.html")
+
+    assert manual.title == "Reels & tapes"
+    assert "Reels & tapes" not in manual.text
+
+
+def test_packages_are_counted_by_family(script: ModuleType) -> None:
+    assert script.family("texlive-science-doc") == "texlive"
+    assert script.family("r-cran-zoo") == "r"
+    assert script.family("debian-policy") == "debian-policy"
+
+
+def test_text_is_built_from_a_folder_of_packages(
+    script: ModuleType, tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "corpora" / "pack" / "page.html"
+    page.parent.mkdir(parents=True)
+    page.write_text(HTML.replace("slow", "the reel and the tape " * 30))
+    monkeypatch.setenv("LMK_RAG_BASE", str(tiny_bert))
+    monkeypatch.setattr("sys.argv", ["build", str(tmp_path / "corpora"), "--out", str(tmp_path / "text")])
+
+    script.main()
+
+    (entry,) = Corpus(tmp_path / "text").entries
+    assert entry.title == "Reels & tapes"
+    assert [heading for heading, _, _ in entry.headings] == ["Winding"]
