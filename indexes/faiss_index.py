@@ -1,6 +1,8 @@
 """An index of document vectors by FAISS, of any kind that its factory makes."""
 
 import math
+import os
+import sys
 import warnings
 from types import ModuleType
 from typing import Any, Self
@@ -26,6 +28,9 @@ def load_faiss() -> ModuleType:
     Raises:
         CollectionError: it is not installed.
     """
+    if sys.platform == "darwin":
+        # There torch and FAISS each bring an OpenMP of their own, and the second to start ends the process.
+        os.environ.setdefault("KMP_DUPLICATE_LIB_OK", "TRUE")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # of its generated wrapper, under Python 3.12
@@ -34,6 +39,8 @@ def load_faiss() -> ModuleType:
         raise CollectionError(
             'FAISS is not installed: `pip install "lmk-rag[cpu]"` mends that (or "lmk-rag[gpu]")'
         ) from error
+    if sys.platform == "darwin":
+        faiss.omp_set_num_threads(1)  # two thread pools at work crash
     return faiss  # type: ignore[no-any-return, unused-ignore]
 
 

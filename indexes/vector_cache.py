@@ -19,7 +19,8 @@ from indexes.vectors import VectorTable
 
 AUTO = "auto"
 _SMALL = 5000  # allowed vectors; so many are scored exactly rather than looked for in an approximate index
-_MORE = 4  # candidates of an approximate index for each result, to be scored exactly
+_MORE = 4  # candidates of an approximate index for each result, to be scored exactly,
+_FEWEST = 100  # and never fewer than so many: coarse codes tell near ones apart badly
 _FEW_CHANGES = 1000  # never a reason to rebuild
 _MOST_WASTED = 0.5
 
@@ -151,7 +152,7 @@ class VectorCache:
             return index.search(vector, wanted, chosen)
         if chosen is not None and len(chosen) <= max(_SMALL, wanted):
             return self._score(vector, chosen, wanted)
-        found, _ = index.search(vector, _MORE * wanted, chosen)
+        found, _ = index.search(vector, max(_FEWEST, _MORE * wanted), chosen)
         if len(found) < wanted:
             found = self._ledger.ids if chosen is None else chosen
         return self._score(vector, found, wanted)

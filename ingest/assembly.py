@@ -6,7 +6,7 @@ from typing import Any
 
 from ingest.cleaning import Counts, has_text, total
 from ingest.language import UNKNOWN, Language, detect
-from ingest.readers import NO_TEXT, NO_TEXT_SCANNED, ParsedFile
+from ingest.readers import NO_TEXT, NO_TEXT_SCANNED, ParsedFile, stem_of
 from ingest.readers.titles import title_line
 
 
@@ -96,7 +96,7 @@ class Assembly:
         )
 
     def _file(self) -> ParsedFile:
-        title = self._about["title"] or title_line(self._pages) or self.path.name.partition(".")[0] or self.path.name
+        title = self._about["title"] or title_line(self._pages) or stem_of(self.path)
         return ParsedFile(
             kind=self._about["kind"],
             title=title,

@@ -249,11 +249,15 @@ class Pool:
         return worker
 
     def _listen(self, worker: _Worker) -> None:
+        """Pass on what a worker says, until it ends; one that says what is no step is ended."""
         assert worker.process.stdout is not None
-        for line in worker.process.stdout:
-            if line.endswith(b"\n"):
+        try:
+            for line in worker.process.stdout:
                 self._events.put(("step", worker, json.loads(line), time.monotonic()))
-        self._events.put(("end", worker))
+        except ValueError:  # a line cut off by the process's end is none either
+            worker.process.kill()
+        finally:
+            self._events.put(("end", worker))
 
     @staticmethod
     def _write(worker: _Worker, message: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from ingest.readers import no_reader, supported
 
 _BLOCK = 1 << 20
+_HIDDEN = (".", "~$")  # Office keeps ~$report.docx beside a report that is open
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,8 @@ def _files(
 ) -> Iterator[Path]:
     try:
         stat = folder.stat()
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        with os.scandir(folder) as scan:
+            entries = sorted(scan, key=lambda entry: entry.name)
     except OSError as error:
         problems.append(Problem(folder, f"cannot be read: {error.strerror}"))
         return
@@ -104,7 +106,7 @@ def _files(
     for entry in entries:
         path = Path(entry.path)
         relative = path.relative_to(root).as_posix()
-        if entry.name.startswith(".") or _matches(relative, exclude):
+        if entry.name.startswith(_HIDDEN) or _matches(relative, exclude):
             continue
         if entry.is_dir():
             yield from _files(path, root, include, exclude, seen, problems)

@@ -118,6 +118,7 @@ def _private_output() -> IO[bytes]:
     sys.stdout.flush()
     out = os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 1)
     os.dup2(nothing, 2)
     os.close(nothing)
     return out

@@ -303,7 +303,10 @@ def verify_command(
     as_json: JsonOption = False,
 ) -> None:
     """Check a collection's caches against its truth. Exit code: 0 clean or repaired, 1 damaged."""
-    with _opened(collection) as opened:
+    with (
+        _one_sentence(code=1 if (collection / "collection.sqlite").exists() else 2),
+        Collection.open(collection) as opened,
+    ):
         problems = opened.verify(repair=repair)
     left = [problem for problem in problems if not problem.repaired]
     if as_json:
@@ -362,9 +365,10 @@ def ui_command(
     environment = {**os.environ, "LMK_RAG_COLLECTION": str(absolute(collection))}
     command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.port", str(port)]
     console.err.print(f"The page is at http://localhost:{port} (Ctrl-C ends it).")
+    if os.name != "nt":
+        os.execve(sys.executable, command, environment)  # so that whoever ends this process ends the page
     with _interrupts_ignored():
-        code = subprocess.call(command, env=environment)
-    raise typer.Exit(code if code > 0 else 0)
+        raise typer.Exit(subprocess.call(command, env=environment))
 
 
 def _poolings(names: str | None) -> tuple[str, ...]:
@@ -376,14 +380,14 @@ def _poolings(names: str | None) -> tuple[str, ...]:
 
 
 @contextmanager
-def _one_sentence() -> Iterator[None]:
-    """Turn the errors that a user can do something about into their sentence and exit code 2."""
+def _one_sentence(code: int = 2) -> Iterator[None]:
+    """Turn the errors that a user can do something about into their sentence and an exit code."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)  # said as a notice, without a line of source code
         try:
             yield
         except (CollectionError, ModelError, OSError) as error:
-            console.fail(str(error))
+            console.fail(str(error), code)
 
 
 @contextmanager
@@ -411,7 +415,7 @@ def _finish_on_interrupt(bar: console.ProgressBar) -> Iterator[threading.Event]:
 
 @contextmanager
 def _interrupts_ignored() -> Iterator[None]:
-    """Leave Ctrl-C to the child process, which gets it too."""
+    """Leave Ctrl-C to the child process, which gets it too (Windows has no exec)."""
     before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
         yield

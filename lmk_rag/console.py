@@ -34,7 +34,7 @@ def literal(text: str, style: str = "") -> Text:
 
 def fail(message: str, code: int = 2) -> NoReturn:
     """Say what is wrong on standard error and end."""
-    err.print(literal(message, "red"))
+    err.print(literal(message, "red"), soft_wrap=True)
     raise typer.Exit(code)
 
 
@@ -138,10 +138,11 @@ def print_report(report: Report, collection: str, *, dry_run: bool) -> None:
         f"{report.removed} removed, {len(report.failed)} failed"
     )
     if dry_run:
-        out.print(f"Would be: {counts}.")
+        out.print(f"Would be: {counts}.", soft_wrap=True)
         return
     speed = f", {report.tokens:,} tokens at {report.tokens / report.seconds:,.0f}/s" if report.tokens else ""
-    out.print(f"{counts}; {report.documents} documents in the collection{speed}, {report.seconds:.1f} s.")
+    counts = f"{counts}; {report.documents} documents in the collection{speed}, {report.seconds:.1f} s."
+    out.print(counts, soft_wrap=True)
     if report.stopped:
         out.print(
             literal(f"Stopped early; what was done is kept. Run the same command again to go on in {collection}.")
@@ -180,7 +181,7 @@ class ProgressBar(Progress):
 
     def message(self, text: str) -> None:
         """Print a line above the bar."""
-        self._bar.console.print(literal(text))
+        self._bar.console.print(literal(text), soft_wrap=True)
 
     def tokens(self, count: int) -> None:
         """Count positions that were embedded."""

@@ -43,14 +43,16 @@ def main() -> None:
     parser.add_argument("corpora", nargs="+", type=Path)
     parser.add_argument("--out", required=True, type=Path)
     parser.add_argument("--pdfs", type=int, default=250, help="PDFs of each package at most")
+    parser.add_argument("--share", type=float, default=1.0, help="share of the documents to keep, 0 to 1")
     options = parser.parse_args()
     packages = training_packages([folder for root in options.corpora for folder in sorted(root.iterdir())])
     counted: Counter[str] = Counter()
 
     def counting(texts: Iterator[Text]) -> Iterator[Text]:
         for text in texts:
-            counted[text.source] += 1
-            yield text
+            if is_kept(text.id, options.share):
+                counted[text.source] += 1
+                yield text
 
     tokens = write(options.out, counting(read_all(packages, options.pdfs)), Path(base_model()) / "tokenizer.json")
     for source, count in counted.most_common():
@@ -114,6 +116,11 @@ def manual_files(package: Path, pdfs: int) -> list[Path]:
             pdf.append(path)
     pdf.sort(key=lambda path: hashlib.sha256(path.name.encode()).digest())
     return html + man + pdf[:pdfs]
+
+
+def is_kept(key: str, share: float) -> bool:
+    """Whether a document is in a share of the text; a larger share holds all of a smaller one."""
+    return int.from_bytes(hashlib.sha256(key.encode()).digest()[:4]) < share * 2**32
 
 
 def is_translation(path: Path) -> bool:

@@ -117,6 +117,15 @@ def suffix_of(path: Path) -> str:
     return suffixes[-1] if suffixes else ""
 
 
+def stem_of(path: Path) -> str:
+    """Give the file's name without the suffix that decides the reader and without ``.gz``."""
+    name = path.name
+    for suffix in (".gz", suffix_of(path)):
+        if suffix and name.lower().endswith(suffix):
+            name = name[: -len(suffix)]
+    return name or path.name
+
+
 def format_of(path: Path) -> Format | None:
     """Give what reads the path, by its suffix, or None."""
     return FORMATS.get(suffix_of(path))

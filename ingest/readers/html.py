@@ -141,12 +141,17 @@ def _main_text(root: _Element) -> str:
 
 def _main_elements(body: _Element) -> Iterator[_Element]:
     """Give what the page itself marks as its main content, the best mark first."""
-    marked = [element for element in _elements(body) if element.get("role") == "main" or tag_of(element) == "main"]
+    marked = [element for element in _elements(body) if _is_main(element)]
+    marked = [element for element in marked if not any(map(_is_main, element.iterancestors()))]
     articles = list(_named(body, "article"))
     if len(marked) == 1:
         yield marked[0]
     elif not marked and len(articles) == 1:
         yield articles[0]
+
+
+def _is_main(element: _Element) -> bool:
+    return element.get("role") == "main" or tag_of(element) == "main"
 
 
 def _unseen(root: _Element, *, frame: bool) -> Iterator[_Element]:

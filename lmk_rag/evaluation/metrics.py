@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from lmk_rag.evaluation.extras import require
+
 MEASURES = {"ndcg@10": "nDCG@10", "recall@10": "R@10", "recall@100": "R@100", "mrr@10": "RR@10"}
 """What is measured, and what ``ir_measures`` calls it."""
 LENGTHS = (512, 1024, 2048, 4096, 8192, 16_384)
@@ -28,8 +30,7 @@ def measure(qrels: Mapping[str, Mapping[str, int]], run: Scores) -> dict[str, di
     Returns:
         For each name in :data:`MEASURES`, the value of each query of ``qrels``, 0 to 1.
     """
-    import ir_measures
-
+    ir_measures = require("ir_measures")
     parsed = {ir_measures.parse_measure(label): name for name, label in MEASURES.items()}
     values = {name: dict.fromkeys(qrels, 0.0) for name in MEASURES}
     judged = {query: dict(grades) for query, grades in qrels.items()}

@@ -16,6 +16,7 @@ from lmk_rag.encoding.base_model import ModelWarning, base_model
 from lmk_rag.encoding.checkpoints import Checkpoint
 from lmk_rag.encoding.encoder import Encoder
 from lmk_rag.evaluation.beir import Dataset
+from lmk_rag.evaluation.extras import require
 from lmk_rag.evaluation.vectors import VectorCache, Vectors
 
 SYSTEMS = (
@@ -165,7 +166,8 @@ def _chunks(name: str, dataset: Dataset, options: Options, progress: Progress | 
     encoder = untrained_base(options)
     parts: dict[str, str] = {}
     owners: list[int] = []
-    for at, (key, text) in enumerate(dataset.corpus.items()):
+    for at, (key, whole) in enumerate(dataset.corpus.items()):
+        text = _first_tokens(encoder, whole, options.max_tokens)
         cut = _token_chunks(encoder, text) if name == "chunks-256" else _character_chunks(text)
         for number, part in enumerate(cut):
             parts[f"{key}\0{number}"] = part
@@ -178,6 +180,14 @@ def _chunks(name: str, dataset: Dataset, options: Options, progress: Progress | 
     )
     found = best_of(best_evidence(queries.matrix, as_evidence), queries.keys, keys)
     return Run(found, chunks.seconds + queries.seconds + time.monotonic() - began, chunks.tokens)
+
+
+def _first_tokens(encoder: Encoder, text: str, most: int | None) -> str:
+    """The text up to the end of its last token within the limit: a document's limit, not a chunk's."""
+    if most is None:
+        return text
+    offsets = next(encoder.tokenizer.tokens([text])).offsets[:most]
+    return text[: offsets[-1, 1]] if len(offsets) else ""
 
 
 def _character_chunks(text: str) -> list[str]:
@@ -216,8 +226,7 @@ def _embed(
 
 
 def _bm25(dataset: Dataset) -> Run:
-    import bm25s
-
+    bm25s = require("bm25s")
     began = time.monotonic()
     keys, queries = tuple(dataset.corpus), tuple(dataset.queries)
     tokens = bm25s.tokenize(list(dataset.corpus.values()), stopwords="en", show_progress=False)

@@ -26,7 +26,7 @@ class Distillation:
         steps: optimizer's steps; 0 leaves the stage out.
         texts: windows of text a step.
         short: share of them that are cut to 4 to 64 tokens, so that queries and short documents are learned too.
-        learning_rate: after the warm-up, constant.
+        learning_rate: the highest; see :func:`lmk_rag.training.run.rate_at`.
         warmup: steps.
     """
 
@@ -48,7 +48,7 @@ class Contrastive:
         tokens: content tokens a document is seen through, one of them drawn for each document.
         temperature: divides the cosines.
         evidence: weight of the loss on the best evidence vector beside the one on the document's vector.
-        learning_rate: after the warm-up, constant.
+        learning_rate: the highest; see :func:`lmk_rag.training.run.rate_at`.
         warmup: steps.
     """
 

@@ -15,8 +15,9 @@ from lmk_rag.encoding.network import TextTokenizer, forward
 from lmk_rag.encoding.pooling import mean_over_windows, normalize, pooled_sums, segment_means
 from lmk_rag.training.corpus import TokenIds
 
-PADDED_POSITIONS = 8_192
-"""Positions of one padded batch: as in the encoder, what stays in a processor's cache."""
+PADDED_POSITIONS = {"cpu": 8_192}
+"""Positions of one padded batch by device: on a processor what stays in its cache."""
+_PADDED_ELSEWHERE = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +88,11 @@ def read(
     device = next(network.parameters()).device
     windows = [window for text in texts for window in text]
     documents = torch.tensor([at for at, text in enumerate(texts) for _ in text])
+    budget = PADDED_POSITIONS.get(device.type, _PADDED_ELSEWHERE)
     order: list[int] = []
     sums, counts, evidence = [], [], []
     with torch.autocast(device.type, dtype=torch.bfloat16, enabled=dtype is torch.bfloat16):
-        for batch in batches_by_tokens([len(window) for window in windows], PADDED_POSITIONS):
+        for batch in batches_by_tokens([len(window) for window in windows], budget):
             members = [windows[index] for index in batch]
             ids, mask, pooled, runs = _padded(members, pad)
             hidden = forward(network, ids.to(device), None if bool(mask.all()) else mask.to(device))

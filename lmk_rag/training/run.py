@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import signal
 import time
 from collections.abc import Callable
@@ -114,7 +115,7 @@ class Run:
         began = time.monotonic()
         settings = self.recipe.contrastive if stage == 1 else self.recipe.distillation
         done = self.progress.step
-        rate = settings.learning_rate * min(1.0, (done + 1) / max(settings.warmup, 1))
+        rate = settings.learning_rate * rate_at(done, settings.warmup)
         for group in self._optimizer.param_groups:
             group["lr"] = rate
         outcome = (contrast if stage == 1 else distill)(self.setting, done)
@@ -135,6 +136,18 @@ class Run:
             metrics.write(json.dumps(line) + "\n")
         if report:
             report(self.setting.pooling, STAGES[stage], self.progress.step, self._steps(stage), outcome.losses)
+
+
+def rate_at(step: int, warmup: int) -> float:
+    """The share of the learning rate at a step: up over the warm-up, level, then down with the root of the steps.
+
+    It does not depend on the end, so that a run can be made longer without having been wrong before.
+
+    Args:
+        step: counts from 0.
+        warmup: steps; the rate is level until four times as many.
+    """
+    return min(1.0, (step + 1) / max(warmup, 1), math.sqrt(4 * max(warmup, 1) / (step + 1)))
 
 
 def train(recipe: Recipe, report: Report | None = None) -> bool:

@@ -143,6 +143,14 @@ def test_verify_finds_and_mends_a_damaged_cache(run: Run, run_json: RunJson, fol
     assert run("verify").stdout.strip() == "Clean."
 
 
+def test_verify_tells_a_database_that_cannot_be_read(run: Run, folder: Path, tmp_path: Path) -> None:
+    run("ingest", folder)
+    (tmp_path / "collection" / "collection.sqlite").write_bytes(b"no database" * 100)
+    result = run("verify")
+    assert result.exit_code == 1
+    assert "not an SQLite database" in result.stderr
+
+
 def test_reindex_with_another_granularity(run: Run, run_json: RunJson, folder: Path) -> None:
     run("ingest", folder)
     assert run_json("reindex", "--granularity", "8")["embedded"] == {"mean": 3}

@@ -3,7 +3,38 @@
 import random
 import string
 
-WORDS = ["river", "stone", "house", "green", "water", "light", "north", "table", "paper", "field", "music", "story", "night", "world", "hand", "tree", "road", "bridge", "winter", "summer", "garden", "window", "market", "letter", "silver", "engine", "island", "forest", "castle", "doctor"]
+WORDS = [
+    "river",
+    "stone",
+    "house",
+    "green",
+    "water",
+    "light",
+    "north",
+    "table",
+    "paper",
+    "field",
+    "music",
+    "story",
+    "night",
+    "world",
+    "hand",
+    "tree",
+    "road",
+    "bridge",
+    "winter",
+    "summer",
+    "garden",
+    "window",
+    "market",
+    "letter",
+    "silver",
+    "engine",
+    "island",
+    "forest",
+    "castle",
+    "doctor",
+]
 """Each is one token of the real base."""
 
 

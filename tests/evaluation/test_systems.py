@@ -15,6 +15,7 @@ from lmk_rag.encoding.encoder import Encoder
 from lmk_rag.evaluation import beir, longembed, report, systems
 from lmk_rag.evaluation.beir import Dataset
 from lmk_rag.evaluation.cli import eval_command
+from lmk_rag.evaluation.extras import require
 from lmk_rag.evaluation.systems import Options, best_evidence, best_of, run_system
 from lmk_rag.evaluation.vectors import Vectors
 
@@ -122,6 +123,15 @@ def test_token_chunks_cover_the_text(adapters: Path, monkeypatch: pytest.MonkeyP
     assert systems._token_chunks(encoder, "") == [""]
 
 
+def test_a_limit_of_tokens_is_the_documents_not_the_chunks(adapters: Path) -> None:
+    encoder = Encoder.load(str(adapters / "mean" / "adapter"), device="cpu")
+
+    assert systems._first_tokens(encoder, "ab cd ef", 3) == "ab c"  # a token a letter
+    assert systems._first_tokens(encoder, "ab cd ef", 100) == "ab cd ef"
+    assert systems._first_tokens(encoder, "ab cd ef", None) == "ab cd ef"
+    assert systems._first_tokens(encoder, "", 3) == ""
+
+
 def test_unknown_names_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no system 'bm26'"):
         eval_command(str(tmp_path), systems=["bm26"])
@@ -190,3 +200,8 @@ def test_lengths_of_a_generated_task_are_averaged_and_documents_compete_within_t
     assert found["dataset"] == "passkey"
     assert found["results"][0]["ndcg@10"] == 1  # names are rare words
     assert sum(row["queries"] for row in found["results"][0]["by_length"].values()) == 100
+
+
+def test_a_missing_library_is_named() -> None:
+    with pytest.raises(ValueError, match=r"no_such_library.*pip install 'lmk-rag\[eval\]'"):
+        require("no_such_library")

@@ -82,7 +82,8 @@ def test_a_second_writer_in_the_same_process_is_refused(collection: Collection) 
             pass
 
     with collection.write("first"):
-        for attempt in (write, lambda: in_thread(write)):
+        attempts: list[Callable[[], object]] = [write, lambda: in_thread(write)]
+        for attempt in attempts:
             with pytest.raises(LockedError, match=r"\(first, since 20"):
                 attempt()
         assert collection.writing
@@ -172,9 +173,9 @@ def test_an_index_first_used_in_an_old_snapshot_catches_up_later(collection: Col
 
 
 def test_a_transaction_inside_a_snapshot_is_refused(collection: Collection) -> None:
-    with collection.write("test"), collection.snapshot():
-        with pytest.raises(CollectionError, match="inside a snapshot"), collection.transaction():
-            pass
+    refused = pytest.raises(CollectionError, match="inside a snapshot")
+    with collection.write("test"), collection.snapshot(), refused, collection.transaction():
+        pass
     with collection.write("test"), collection.transaction() as transaction, collection.snapshot():
         transaction.remove(1)
         assert collection.count() == 9

@@ -1,6 +1,6 @@
 import math
 import random
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,7 +21,7 @@ WORDS = [a + b + c for a in "bdgkmp" for b in "ou" for c in "bdgkm"]
 def bm25(texts: list[list[str]], query: list[list[str]]) -> dict[int, float]:
     """Score texts by the formula in SQLite's documentation of FTS5: k1 = 1.2, b = 0.75, phrases as terms."""
     average = sum(map(len, texts)) / len(texts)
-    scores: Counter[int] = Counter()
+    scores: dict[int, float] = defaultdict(float)
     for phrase in query:
         n = len(phrase)
         counts = [sum(text[i : i + n] == phrase for i in range(len(text) - n + 1)) for text in texts]
@@ -101,13 +101,13 @@ def test_words_parts_and_phrases(collection: Collection, query: str, ids: list[i
 
 
 def test_an_identifier_as_a_whole_comes_before_its_parts(tmp_path: Path) -> None:
-    texts = ["setaffinity and sched " * 3, "sched_setaffinity here x x x", *["x y"] * 9]
+    texts = ["setaffinity and sched", "sched_setaffinity here", *["one two three"] * 9]
     with filled(tmp_path, texts) as collection:
         assert found(collection, "sched_setaffinity")[0] == 2
 
 
 def test_titles_are_searched(tmp_path: Path) -> None:
-    with filled(tmp_path, ["x"] * 5) as collection:
+    with filled(tmp_path, ["xyz"] * 5) as collection:
         with collection.write("test"), collection.transaction() as transaction:
             transaction.put(document("t.txt", "body", title="A Heading"), {})
         assert found(collection, "heading") == [6]
@@ -148,7 +148,7 @@ def test_a_rare_word_in_a_long_query_is_not_lost(tmp_path: Path) -> None:
 def test_k(collection: Collection) -> None:
     assert len(collection.fulltext("filler", 3)) == 3
     assert collection.fulltext("filler", 0) == []
-    assert [number for number, _ in collection.fulltext("filler", 100)] == [7, *range(8, 16)] or True
+    assert found(collection, "filler") == [*range(8, 16), 7]  # the longest last
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_documents_of_any_text_can_be_indexed_and_found(tmp_path: Path) -> None:
                 "x" * 1_000_000,
                 "Aa" * 200_000,
                 "\x00" * 100,
-                " ".join("A1" for _ in range(9)),
+                "A1 " * 9,
             ):
                 transaction.put(Document(external_id=text[:9] + str(len(text)), pages=(text,)), {})
         assert collection.verify() == []

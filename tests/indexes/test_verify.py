@@ -1,6 +1,7 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -68,7 +69,7 @@ DAMAGE = {
     "evidence of another length": ("UPDATE evidence SET vectors = x'00' WHERE document_id = 3", "document 3", True),
     "fewer scales": (f"UPDATE evidence SET scales = {blob(1)} WHERE document_id = 3", "2 evidence vectors", True),
     "a span outside the text": (
-        "UPDATE evidence SET spans = x'00000000ff000000' || substr(spans, 9) WHERE document_id = 3",
+        "UPDATE evidence SET spans = CAST(x'00000000ff000000' || substr(spans, 9) AS BLOB) WHERE document_id = 3",
         "outside the text's 6 characters",
         True,
     ),
@@ -98,10 +99,11 @@ def test_damage_is_found_and_what_can_be_repaired_is(collection: Collection, nam
     statement, message, repairable = DAMAGE[name]
     harm(collection, statement)
     problems = collection.verify()
-    assert len(problems) == 1, problems
     assert message in problems[0].what
-    assert (problems[0].repairable, problems[0].repaired) == (repairable, False)
-    assert collection.verify(repair=True) == [Problem(problems[0].what, repairable, repaired=repairable)]
+    assert problems[0] == Problem(problems[0].what, repairable)
+    # A vector that comes or goes behind the program's back is missed in the index too.
+    assert all("vectors-1.faiss holds other vectors" in other.what for other in problems[1:])
+    assert collection.verify(repair=True) == [replace(problem, repaired=repairable) for problem in problems]
     if repairable:
         assert collection.verify() == []
         with Collection.open(collection.path) as again:
@@ -142,12 +144,15 @@ def test_a_missing_index_file_is_no_problem(collection: Collection) -> None:
 
 
 def test_damaged_pages_of_the_database_are_reported_in_one_sentence(collection: Collection) -> None:
-    harm(collection, "PRAGMA wal_checkpoint(TRUNCATE)")
-    collection.close()
     file = collection.path / "collection.sqlite"
+    with closing(sqlite3.connect(file)) as raw:
+        raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (size,) = raw.execute("PRAGMA page_size").fetchone()
+        places = raw.execute("SELECT rootpage FROM sqlite_master WHERE name IN ('pages', 'evidence')").fetchall()
+    collection.close()
     data = bytearray(file.read_bytes())
-    for page in range(2, len(data) // 4096):
-        data[page * 4096 : page * 4096 + 200] = b"\x5a" * 200
+    for (place,) in places:
+        data[(place - 1) * size : (place - 1) * size + 200] = b"\x5a" * 200
     file.write_bytes(bytes(data))
     with Collection.open(collection.path) as damaged:
         problems = damaged.verify()

@@ -61,6 +61,10 @@ def test_a_main_part_without_text_is_not_it() -> None:
     assert text("<p>All of it.</p><main><script>load()</script></main>") == "All of it."
 
 
+def test_a_main_part_inside_another_counts_as_one() -> None:
+    assert text("<p>Site</p><main><h1>Head</h1><div role=main>Text</div></main>") == "Head\n\nText"
+
+
 def test_inline_elements_do_not_part_words() -> None:
     assert text("<p><b>W</b>ord<i>s</i> <span>and</span><wbr>more</p>") == "Words andmore"
 
@@ -102,6 +106,16 @@ def test_xml_entities_are_not_expanded() -> None:
     assert "bomb" not in found
     assert len(found) < 100
     assert found.endswith("before &a11; &f; after")
+
+
+def test_external_entities_are_not_read(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("the secret")
+    address = (tmp_path / "secret").as_uri()
+    source = (
+        f'<?xml version="1.0"?><!DOCTYPE html [<!ENTITY f SYSTEM "{address}"><!ENTITY i "inner">]>'
+        '<html xmlns="http://www.w3.org/1999/xhtml"><body><p>before &f; &i; after</p></body></html>'
+    )
+    assert text(source) == "before after"
 
 
 def test_nesting_may_be_deep() -> None:

@@ -180,8 +180,8 @@ def font_pdf(
         font[NameObject("/ToUnicode")] = writer._add_object(
             stream_of(
                 "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /X def\n"
-                f"1 begincodespacerange <00> <ff> endcodespacerange\n{len(unicode_map)} beginbfchar\n{entries}endbfchar\n"
-                "endcmap end end"
+                "1 begincodespacerange <00> <ff> endcodespacerange\n"
+                f"{len(unicode_map)} beginbfchar\n{entries}endbfchar\nendcmap end end"
             )
         )
     page[NameObject("/Resources")] = DictionaryObject(

@@ -110,6 +110,7 @@ def test_damaged_gzip(tmp_path: Path, data: bytes) -> None:
 def test_title_of_a_text_without_one_is_its_name(tmp_path: Path) -> None:
     assert read(write(tmp_path, "Just a sentence.\n", "my notes.txt")).title == "my notes"
     assert read(write(tmp_path, gzip.compress(b"Just a sentence.\n"), "rfc1.txt.gz")).title == "rfc1"
+    assert read(write(tmp_path, "Just a sentence.\n", "1706.03762.v2.TXT")).title == "1706.03762.v2"
 
 
 def test_restructured_text_is_text(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ def folder(tmp_path: Path) -> Path:
         "picture.png",
         "archive.gz",
         ".hidden.txt",
+        "~$open.docx",
         ".git/inside.txt",
         "sub/c.html",
         "sub/deep/d.TXT",

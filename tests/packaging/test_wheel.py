@@ -152,8 +152,8 @@ def served(installed: Installed, collection: Path, port: int) -> Iterator[tuple[
         text=True,
         start_new_session=True,
     ) as page:
-        end = partial(os.killpg, page.pid, signal.SIGTERM)
-        watchdog = threading.Timer(120, end)  # a page that never says that it serves must not hang the suite
+        # A page that never says that it serves, or never ends, must not hang the suite.
+        watchdog = threading.Timer(120, partial(os.killpg, page.pid, signal.SIGKILL))
         watchdog.start()
         try:
             assert page.stdout is not None
@@ -166,9 +166,10 @@ def served(installed: Installed, collection: Path, port: int) -> Iterator[tuple[
                 pytest.fail("".join(printed))
             yield page.pid, "".join(printed)
         finally:
-            watchdog.cancel()
             if page.poll() is None:
-                end()
+                os.killpg(page.pid, signal.SIGTERM)
+            page.communicate()  # until the server has ended, which still writes to the pipe
+            watchdog.cancel()
 
 
 def test_installed_page_starts_with_its_own_settings(installed: Installed, collection: Path) -> None:

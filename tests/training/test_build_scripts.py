@@ -5,6 +5,9 @@ from __future__ import annotations
 import gzip
 import importlib.util
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -30,7 +33,9 @@ def test_held_out_packages_are_left_out(script: ModuleType, tmp_path: Path) -> N
     for name in names:
         (tmp_path / name).mkdir()
 
-    assert [folder.name for folder in script.training_packages([tmp_path / name for name in names])] == ["debian-policy"]
+    assert [folder.name for folder in script.training_packages([tmp_path / name for name in names])] == [
+        "debian-policy"
+    ]
 
 
 def test_links_translations_and_large_pdfs_are_left_out(script: ModuleType, tmp_path: Path) -> None:
@@ -84,23 +89,37 @@ def test_the_title_is_no_heading_of_the_text(script: ModuleType, tmp_path: Path)
     assert "Reels & tapes" not in manual.text
 
 
+def test_a_share_is_kept(script: ModuleType) -> None:
+    keys = [f"document {at}" for at in range(2000)]
+    quarter = {key for key in keys if script.is_kept(key, 0.25)}
+
+    assert 400 < len(quarter) < 600
+    assert quarter < {key for key in keys if script.is_kept(key, 0.5)}
+    assert all(script.is_kept(key, 1.0) for key in keys)
+
+
 def test_packages_are_counted_by_family(script: ModuleType) -> None:
     assert script.family("texlive-science-doc") == "texlive"
     assert script.family("r-cran-zoo") == "r"
     assert script.family("debian-policy") == "debian-policy"
 
 
-def test_text_is_built_from_a_folder_of_packages(
-    script: ModuleType, tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_text_is_built_from_a_folder_of_packages(repository: Path, tmp_path: Path, tiny_bert: Path) -> None:
     page = tmp_path / "corpora" / "pack" / "page.html"
     page.parent.mkdir(parents=True)
     page.write_text(HTML.replace("slow", "the reel and the tape " * 30))
-    monkeypatch.setenv("LMK_RAG_BASE", str(tiny_bert))
-    monkeypatch.setattr("sys.argv", ["build", str(tmp_path / "corpora"), "--out", str(tmp_path / "text")])
+    path = os.pathsep.join([str(repository), os.environ.get("PYTHONPATH", "")])
 
-    script.main()
+    done = subprocess.run(
+        [sys.executable, "scripts/build_training_text.py", tmp_path / "corpora", "--out", tmp_path / "text"],
+        cwd=repository,
+        env={**os.environ, "LMK_RAG_BASE": str(tiny_bert), "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
 
     (entry,) = Corpus(tmp_path / "text").entries
     assert entry.title == "Reels & tapes"
     assert [heading for heading, _, _ in entry.headings] == ["Winding"]
+    assert done.stdout.splitlines()[-1] == f"{len(entry)} tokens"

@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import load_file
 
 from lmk_rag.training.config import Recipe
-from lmk_rag.training.run import Run, train
+from lmk_rag.training.run import Run, rate_at, train
 
 
 def stopping_after(run: Run, steps: int) -> Run:
@@ -127,10 +127,16 @@ def test_metrics_have_a_line_a_step(recipe: Recipe) -> None:
     assert found[2]["rate"] == pytest.approx(recipe.distillation.learning_rate)
 
 
+def test_rate_rises_stays_and_falls() -> None:
+    assert [rate_at(step, 4) for step in (0, 1, 3, 4, 15)] == pytest.approx([0.25, 0.5, 1, 1, 1])
+    assert rate_at(63, 4) == pytest.approx(0.5)  # four times the sixteen steps of the level part
+    assert rate_at(0, 0) == 1
+
+
 def test_training_lowers_the_loss(recipe: Recipe) -> None:
     longer = replace(
         recipe,
-        distillation=replace(recipe.distillation, steps=40, learning_rate=5e-3, texts=6),
+        distillation=replace(recipe.distillation, steps=24, learning_rate=5e-3, texts=4),
         contrastive=replace(recipe.contrastive, steps=0),
     )
     run = Run(longer, "lmk")
