@@ -286,4 +286,6 @@ class Pool:
 
 def _search_path() -> str:
     """Give where a worker finds this package and the libraries: where this process does."""
-    return os.pathsep.join(dict.fromkeys(filter(None, [os.environ.get("PYTHONPATH"), *sys.path])))
+    before = [os.environ["PYTHONPATH"]] if os.environ.get("PYTHONPATH") else []
+    # An entry "" is the folder that this process is in.
+    return os.pathsep.join(dict.fromkeys([*before, *(str(Path(entry).absolute()) for entry in sys.path)]))

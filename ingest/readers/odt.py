@@ -81,16 +81,13 @@ def _rows(table: odfdo.Element, notes: list[str]) -> Iterator[str]:
 
 
 def _inline(element: odfdo.Element, notes: list[str]) -> str:
-    """Give the running text of a paragraph; a note leaves its mark, and its text among the notes."""
+    """Give the running text of a paragraph; a note leaves its mark, and its text among the notes.
+
+    The elements for repeated blanks, tabs and line ends have these as their text in odfdo.
+    """
     parts = [element.text or ""]
     for child in element.children:
         match child.tag:
-            case "text:s":
-                parts.append(" " * int(child.get_attribute_string("text:c") or 1))
-            case "text:tab":
-                parts.append("\t")
-            case "text:line-break":
-                parts.append("\n")
             case "text:note":
                 parts.append(_note(child, notes))
             case "draw:text-box":

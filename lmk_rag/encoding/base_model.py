@@ -23,9 +23,15 @@ class ModelWarning(UserWarning):
     """A model is used in another way than it was trained for."""
 
 
-@cache
 def sha256_file(path: Path) -> str:
     """Hash a file's bytes, hex digits."""
+    told = path.stat()
+    return _sha256(path, told.st_size, told.st_mtime_ns)
+
+
+@cache
+def _sha256(path: Path, size: int, mtime_ns: int) -> str:
+    """Hash once as long as size and time say that the file is the same."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

@@ -6,7 +6,6 @@ sentence-transformers pull request 3642, stock sentence-transformers folders, an
 
 import json
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ _ST_POOLINGS = {
     "pooling_mode_lasttoken": "lasttoken",
     "pooling_mode_max_tokens": "max",
 }
+_DOCUMENT_PROMPTS = ("document", "passage", "corpus")
 _ADAPTER_OF = {"mcls": "cls"}
 """A pooling that shares another's adapter: mcls is the cls adapter pooled over all windows."""
 
@@ -43,6 +43,7 @@ class Checkpoint:
         granularity: content tokens a slice.
         window: positions that the model reads at once; None means as many as the model has.
         landmark: token id of the landmark; None means the tokenizer's SEP, or EOS.
+        lowercase: texts are lower-cased first, whatever the tokenizer does (``do_lower_case``).
         closing_landmark: each window ends with one landmark more (generation C).
         query_prompt: text put before each query.
         document_prompt: text put before each document.
@@ -56,6 +57,7 @@ class Checkpoint:
     granularity: int = _DEFAULT_GRANULARITY
     window: int | None = None
     landmark: int | None = None
+    lowercase: bool = False
     closing_landmark: bool = False
     query_prompt: str = ""
     document_prompt: str = ""
@@ -147,22 +149,25 @@ def _from_hub(model: str) -> Path:
 
 
 def _ours(folder: Path, model: str) -> Checkpoint:
-    told = _json(folder / "lmk_rag.json")
+    path = folder / "lmk_rag.json"
+    told = _json(path)
     base = str(told.get("base", "default"))
     adapter = folder if (folder / "adapter_config.json").is_file() else None
     if adapter is None:
         base = str(folder)
     elif base == "default":
         base = _base_folder()
-    elif not Path(base).is_absolute() and (folder / base).is_dir():
+    elif (folder / base).is_dir():  # relative to the adapter, or absolute
         base = str(folder / base)
+    else:
+        base = str(_from_hub(base))
     return Checkpoint(
         model=model,
         base=base,
         adapter=adapter,
-        pooling=_known_pooling(told.get("pooling"), folder / "lmk_rag.json"),
-        granularity=int(told.get("granularity", _DEFAULT_GRANULARITY)),
-        window=told.get("window"),
+        pooling=_known_pooling(told.get("pooling"), path),
+        granularity=_count(told.get("granularity"), path, "granularity") or _DEFAULT_GRANULARITY,
+        window=_count(told.get("window"), path, "window"),
     )
 
 
@@ -177,12 +182,16 @@ def _bare(folder: Path, model: str, pooling: str | None, granularity: int | None
             f"{folder} is a bare model, which does not say how it pools: give {' and '.join(missing)}, "
             "for example pooling lmk and granularity 32."
         )
-    return Checkpoint(model=model, base=str(folder), pooling=pooling or "mean")
+    return Checkpoint(
+        model=model, base=str(folder), pooling=pooling or "mean", granularity=granularity or _DEFAULT_GRANULARITY
+    )
 
 
 def _sentence_transformers(folder: Path, model: str) -> Checkpoint:
     modules: dict[str, Path] = {}
-    for entry in _json(folder / "modules.json"):
+    for entry in _json(folder / "modules.json", kind=list):
+        if not isinstance(entry, dict) or "type" not in entry:
+            raise ModelError(f"{folder / 'modules.json'} lists {entry!r}, which names no type of module.")
         modules[str(entry["type"]).rsplit(".", 1)[-1]] = folder / str(entry.get("path", ""))
     foreign = set(modules) - {"Transformer", "LandmarkTransformer", "Pooling", "Normalize"}
     if foreign or not {"Transformer", "LandmarkTransformer"} & set(modules) or "Pooling" not in modules:
@@ -193,19 +202,20 @@ def _sentence_transformers(folder: Path, model: str) -> Checkpoint:
     weights = modules.get("LandmarkTransformer") or modules["Transformer"]
     settings = _json(weights / "sentence_bert_config.json", default={})
     prompts = _json(folder / "config_sentence_transformers.json", default={}).get("prompts") or {}
-    generation = _landmark_settings(settings)
+    generation = _landmark_settings(settings, weights / "sentence_bert_config.json")
     return Checkpoint(
         model=model,
         base=str(weights),
         pooling="lmk" if "LandmarkTransformer" in modules else _st_pooling(modules["Pooling"] / "config.json"),
-        window=settings.get("max_seq_length"),
+        window=_count(settings.get("max_seq_length"), weights / "sentence_bert_config.json", "max_seq_length"),
+        lowercase=bool(settings.get("do_lower_case")),
         query_prompt=prompts.get("query") or "",
-        document_prompt=prompts.get("document") or prompts.get("passage") or "",
+        document_prompt=next((prompts[name] for name in _DOCUMENT_PROMPTS if prompts.get(name)), ""),
         **generation,
     )
 
 
-def _landmark_settings(settings: dict[str, Any]) -> dict[str, Any]:
+def _landmark_settings(settings: dict[str, Any], path: Path) -> dict[str, Any]:
     """Read the landmark settings of generations A, B and C of pull request 3642."""
     for key, closing in (
         ("splitter_granularity", False),
@@ -215,9 +225,11 @@ def _landmark_settings(settings: dict[str, Any]) -> dict[str, Any]:
         if key in settings:
             value = settings[key]
             # Generation A's "variable" draws an interval at random even at inference: its first is taken.
-            granularity = value[0] if isinstance(value, Sequence) else value
+            granularity = _count(value[0] if isinstance(value, list) and value else value, path, key)
+            if granularity is None:
+                raise ModelError(f"{path} gives no {key}: name the tokens a landmark closes.")
             return {
-                "granularity": int(granularity),
+                "granularity": granularity,
                 "landmark": settings.get("lmk_token_id"),
                 "closing_landmark": closing,
             }
@@ -241,10 +253,22 @@ def _known_pooling(pooling: object, path: Path) -> str:
     return str(pooling)
 
 
-def _json(path: Path, default: dict[str, Any] | None = None) -> Any:  # noqa: ANN401
+def _count(value: object, path: Path, name: str) -> int | None:
+    """Read a number of tokens that may be left out."""
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+        raise ModelError(f"{path} gives {name} {value!r}: it must be a whole number of tokens, at least 1.")
+    return value
+
+
+def _json(path: Path, default: dict[str, Any] | None = None, kind: type = dict) -> Any:  # noqa: ANN401
     if default is not None and not path.is_file():
         return default
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ModelError(f"{path} cannot be read ({error}): download the model again.") from error
+    if not isinstance(found, kind):
+        raise ModelError(
+            f"{path} holds a JSON {type(found).__name__}, not a {kind.__name__}: download the model again."
+        )
+    return found

@@ -143,6 +143,7 @@ class Encoder:
             "dimension": self.dimension,
             "max_tokens": self.max_tokens,
             "closing_landmark": spec.closing_landmark,
+            "special": [self.tokenizer.cls, self.tokenizer.landmark, *self.tokenizer.prefix, *self.tokenizer.suffix],
             "prompts": [spec.query_prompt, spec.document_prompt],
         }
 
@@ -173,6 +174,12 @@ class Encoder:
         ]
 
     def _layout(self, tokens: Tokens) -> list[Window]:
+        try:
+            return self._windows(tokens)
+        except ValueError as error:
+            raise ModelError(str(error)) from error
+
+    def _windows(self, tokens: Tokens) -> list[Window]:
         spec = self.checkpoint
         if spec.pooling != "lmk":
             return plain_windows(
@@ -188,17 +195,14 @@ class Encoder:
                 f"{spec.base} has no CLS or BOS token, or neither SEP nor EOS, which landmark pooling needs: choose "
                 "another model or pooling."
             )
-        try:
-            return landmark_windows(
-                tokens,
-                cls=self.tokenizer.cls,
-                landmark=self.tokenizer.landmark,
-                granularity=spec.granularity,
-                window=self.window,
-                closing=spec.closing_landmark,
-            )
-        except ValueError as error:
-            raise ModelError(str(error)) from error
+        return landmark_windows(
+            tokens,
+            cls=self.tokenizer.cls,
+            landmark=self.tokenizer.landmark,
+            granularity=spec.granularity,
+            window=self.window,
+            closing=spec.closing_landmark,
+        )
 
     def _embedding(
         self, tokens: int, layout: Sequence[Window], states: Sequence[WindowStates], prompt: int

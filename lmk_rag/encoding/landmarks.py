@@ -78,7 +78,13 @@ def landmark_windows(
     """
     per_window = slices_per_window(granularity, window, closing=closing)
     step = per_window * granularity
-    parts = [tokens[start : start + step] for start in range(0, len(tokens), step)] or [tokens]
+    # The room that whole slices leave takes the text's short last slice, so that what fits a window stays in one.
+    room = window - 1 - int(closing) - per_window * (granularity + 1)
+    starts = list(range(0, len(tokens), step)) or [0]
+    if len(starts) > 1 and len(tokens) - starts[-1] + 1 <= room:
+        starts.pop()
+    stops = [*starts[1:], len(tokens)]
+    parts = [tokens[start:stop] for start, stop in zip(starts, stops, strict=True)]
     return [_landmark_window(part, cls, landmark, granularity, closing) for part in parts]
 
 
@@ -152,7 +158,8 @@ def plain_windows(
 
 
 def _plain_window(part: Tokens, pooling: str, prefix: Sequence[int], suffix: Sequence[int], granularity: int) -> Window:
-    ids = _ints([*prefix, *part.ids.tolist(), *suffix])
+    # Where the tokenizer adds nothing, an empty text still needs a position to be read.
+    ids = _ints([*prefix, *part.ids.tolist(), *suffix] or [0])
     evidence, spans = _ints([]).reshape(0, 2), _ints([]).reshape(0, 2)
     if pooling in ("mean", "max"):
         pooled = np.arange(len(ids), dtype=np.int32)

@@ -1,5 +1,6 @@
 """The tokenizer and the network of a checkpoint, loaded quietly and ready for inference."""
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -7,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from tokenizers import Tokenizer
+from safetensors import SafetensorError
+from tokenizers import Tokenizer, normalizers
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 from transformers.utils import logging as transformers_logging
@@ -70,6 +72,9 @@ def load_tokenizer(checkpoint: Checkpoint) -> TextTokenizer:
     backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
     backend.no_truncation()
     backend.no_padding()
+    if checkpoint.lowercase:
+        named = [normalizers.Lowercase(), *([backend.normalizer] if backend.normalizer else [])]
+        backend.normalizer = normalizers.Sequence(named)
     prefix, suffix = _special_ids(backend)
     window = tokenizer.model_max_length
     return TextTokenizer(
@@ -104,7 +109,9 @@ def load_network(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtyp
     if checkpoint.adapter is not None:
         from peft import PeftModel
 
-        with _understandable(str(checkpoint.adapter)):
+        with _understandable(str(checkpoint.adapter)), warnings.catch_warnings():
+            # peft 0.21 asks transformers 5.24 by a name that is being retired; a user can do nothing about it.
+            warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing", category=FutureWarning)
             network = PeftModel.from_pretrained(network, str(checkpoint.adapter)).merge_and_unload()
     module: nn.Module = network.to(device=device, dtype=dtype).eval().requires_grad_(False)
     return module
@@ -208,6 +215,6 @@ def _quiet() -> Iterator[None]:
 def _understandable(source: str) -> Iterator[None]:
     try:
         yield
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ModelError(f"The model in {source} cannot be loaded: {first}") from error

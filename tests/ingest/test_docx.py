@@ -73,7 +73,8 @@ def add(document: Any, xml: str) -> None:
         # An insertion that is tracked is text, a deletion is none.
         (
             f"<w:p {W}><w:r><w:t>old </w:t></w:r><w:ins><w:r><w:t>new</w:t></w:r></w:ins>"
-            "<w:del><w:r><w:delText>gone</w:delText></w:r></w:del></w:p>",
+            "<w:del><w:r><w:delText>gone</w:delText><w:t>gone</w:t></w:r></w:del>"
+            "<w:moveFrom><w:r><w:t>gone</w:t></w:r></w:moveFrom></w:p>",
             "old new",
         ),
         # A content control around a paragraph, and around a run.

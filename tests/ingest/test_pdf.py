@@ -1,7 +1,7 @@
 import subprocess
 import sys
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from pypdf.generic import ArrayObject, DictionaryObject, NameObject, NumberObjec
 from ingest.parsing import parse_file
 from ingest.readers import ParsedFile, ReadError, open_file, pdf
 from ingest.readers.pdf import ENGINES
+from ingest.readers.pdf_fonts import mend
 
 
 def read(path: Path) -> ParsedFile:
@@ -234,38 +235,32 @@ def test_digits_and_small_capitals_by_their_names(tmp_path: Path, engine: str) -
     assert read(font_pdf(tmp_path / "a.pdf", b"\x01\x02 \x03b", names, None)).pages == ("10 ab",)
 
 
-def test_bitmap_fonts_of_tex(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bitmap_fonts_of_tex() -> None:
     """dvips names the glyphs of a Type 3 font by their codes; the ligatures stand where TeX's encodings have them."""
-    from ingest.readers.pdf_fonts import mend
-
-    font = DictionaryObject(
-        {
-            NameObject("/Subtype"): NameObject("/Type3"),
-            NameObject("/Encoding"): DictionaryObject(
-                {NameObject("/Differences"): differences(b"\x0b\x0c\x1eabcdefgh")}
-            ),
-        }
-    )
+    font = bitmap_font(b"\x0b\x0c\x1eabcdefgh")
     assert mend(font)
     written = font["/ToUnicode"]
     assert isinstance(written, StreamObject)
     entries = written.get_data().decode().split("beginbfchar\n")[1].split("endbfchar")[0]
     assert sorted(entries.splitlines()) == ["<0b> <00660066>", "<0c> <00660069>", "<1e> <006600660069>"]
     assert not mend(font)
-    mathematical = DictionaryObject(
+
+
+def test_other_bitmap_fonts_are_left_alone() -> None:
+    assert not mend(bitmap_font(b"\x0b\x0cxyz"))  # a mathematical alphabet
+    assert not mend(bitmap_font(b"\x0b\x0cabcdefgh", {0x0B: "/a77"}))  # its own names
+
+
+def bitmap_font(codes: bytes, names: Mapping[int, str] | None = None) -> DictionaryObject:
+    differences = ArrayObject()
+    for code in codes:
+        differences += [NumberObject(code), NameObject((names or {}).get(code, f"/a{code}"))]
+    return DictionaryObject(
         {
             NameObject("/Subtype"): NameObject("/Type3"),
-            NameObject("/Encoding"): DictionaryObject({NameObject("/Differences"): differences(b"\x0b\x0cxyz")}),
+            NameObject("/Encoding"): DictionaryObject({NameObject("/Differences"): differences}),
         }
     )
-    assert not mend(mathematical)
-
-
-def differences(codes: bytes) -> ArrayObject:
-    array = ArrayObject()
-    for code in codes:
-        array += [NumberObject(code), NameObject(f"/a{code}")]
-    return array
 
 
 def test_lone_surrogates_of_a_font(tmp_path: Path, engine: str) -> None:  # case 4

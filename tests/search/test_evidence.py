@@ -12,8 +12,9 @@ from lmk_rag.evidence import average_neighbours, maxsim, quantize, similarities,
 
 
 def unit(rows: int, dimension: int, seed: int = 0) -> np.ndarray:
-    vectors = np.random.default_rng(seed).normal(size=(rows, dimension))
-    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    vectors = np.random.default_rng(seed).normal(size=(rows, dimension)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors
 
 
 def embedding(rows: int, dimension: int = 384) -> Embedding:
