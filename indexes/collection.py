@@ -56,14 +56,14 @@ class Collection(Reader):
             raise CollectionError(
                 f"There is no collection at {path}: make one with `lmk-rag ingest PATH --collection {path}`"
             )
-        database = Database(file, str(path), create=create)
+        database = Database(file.absolute(), str(path), create=create)
         try:
             with database.errors():
                 schema.prepare(database.connection, str(path), create=create)
         except BaseException:
             database.close()
             raise
-        return cls(path, database)
+        return cls(path.absolute(), database)
 
     def close(self) -> None:
         """Close the connections of all threads."""

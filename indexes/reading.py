@@ -37,7 +37,7 @@ class Reader:
 
     def get(self, document_id: int) -> StoredDocument | None:
         """Return the document with an id."""
-        row = self._database.row(f"SELECT {rows.DOCUMENT_COLUMNS} FROM documents WHERE id = ?", (document_id,))
+        row = self._database.row(f"SELECT {rows.DOCUMENT_COLUMNS} FROM documents WHERE id = ?", (int(document_id),))
         return None if row is None else rows.document(row)
 
     def find(self, external_id: str, source: str = "file") -> StoredDocument | None:
@@ -76,7 +76,7 @@ class Reader:
         return [
             row[0]
             for row in self._database.rows(
-                "SELECT text FROM pages WHERE document_id = ? ORDER BY number", (document_id,)
+                "SELECT text FROM pages WHERE document_id = ? ORDER BY number", (int(document_id),)
             )
         ]
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from indexes import fulltext, rows
 from indexes.database import Database
-from indexes.errors import CollectionError
+from indexes.errors import CollectionError, FingerprintError
 from indexes.records import Document, EncoderRecord, Failure, StoredEmbedding, encode_text
 from indexes.times import now
 
@@ -143,7 +143,7 @@ class Transaction:
             active: False for one that is being filled, and that `activate` puts in the other's place.
 
         Raises:
-            CollectionError: another active encoder has this pooling.
+            FingerprintError: another active encoder has this pooling.
         """
         text = json.dumps(dict(fingerprint), sort_keys=True, allow_nan=False)
         for row in self._database.rows(
@@ -153,7 +153,7 @@ class Transaction:
             if found.fingerprint == json.loads(text) and found.dimension == dimension:
                 return found
             if active:
-                raise CollectionError(
+                raise FingerprintError(
                     f"The collection has a {pooling} encoder already (number {found.id}, {found.fingerprint}): "
                     f"{text} can only take its place, by `lmk-rag reindex`"
                 )

@@ -1,6 +1,7 @@
 """Checks of a collection, from SQLite's own pages to the index files, and repairs of what can be made anew."""
 
 import hashlib
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -98,6 +99,8 @@ def _fulltext(database: Database) -> Iterator[_Finding]:
     try:
         database.change("INSERT INTO fulltext (fulltext) VALUES ('integrity-check')")
     except CollectionError as error:
+        if isinstance(error.__cause__, sqlite3.OperationalError):  # the check wants the write lock for a moment
+            raise
         yield _Finding(f"The full-text index is damaged: {error.__cause__}", rebuild)
         return
     differing = database.value(

@@ -102,6 +102,13 @@ def test_embeddings_come_back_equal(collection: Collection) -> None:
     assert found[1].scales.dtype == np.float32 and found[1].spans.dtype == np.int32
 
 
+def test_ids_of_numpy_are_taken_too(collection: Collection) -> None:
+    number = np.int64(2)
+    assert collection.get(number) == collection.get(2) is not None  # type: ignore[arg-type]
+    assert collection.text(number) == "two texts"  # type: ignore[arg-type]
+    assert collection.embedding(1, number) is not None  # type: ignore[arg-type]
+
+
 def test_an_embedding_without_evidence(collection: Collection) -> None:
     with collection.write("test"), collection.transaction() as transaction:
         transaction.put_embedding(2, 1, embedding(9, n=0))

@@ -17,7 +17,10 @@ from tests.indexes.support import document, embedding, filled, lmk, unit
 WRITER = """
 import sys
 from indexes.collection import Collection
-with Collection.open(sys.argv[1]) as collection, collection.write("ingest"):
+from indexes.records import Document
+with Collection.open(sys.argv[1]) as collection, collection.write("ingest"), collection.transaction() as transaction:
+    transaction.put(Document(external_id="/half", pages=("half done",)), {})
+    transaction.remove(2)
     print("ready", flush=True)
     sys.stdin.read()
 """
@@ -71,8 +74,11 @@ def test_a_writer_that_was_killed_leaves_the_lock_free(collection: Collection) -
         process.kill()
         process.wait()
         assert (collection.path / "writer.json").exists()
+        assert collection.count() == 10  # of its transaction nothing is left
+        assert collection.verify() == []
         with collection.write("remove"), collection.transaction() as transaction:
             transaction.remove(1)
+    assert collection.count() == 9
     assert not (collection.path / "writer.json").exists()
 
 
