@@ -188,5 +188,6 @@ def _connect(file: Path, mode: str, name: str) -> sqlite3.Connection:
                 f"{file} is not an SQLite database, so {name} is not a collection, or it is damaged: restore it, "
                 "or make it again from the files"
             ) from error
-        raise CollectionError(f"The collection at {name} cannot be opened: {error}") from error
+        hint = ": restore it, or make it again from the files" if "malformed" in str(error) else ""
+        raise CollectionError(f"The collection at {name} cannot be opened: {error}{hint}") from error
     return connection

@@ -35,9 +35,13 @@ def load_faiss() -> ModuleType:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # of its generated wrapper, under Python 3.12
             import faiss
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise CollectionError(
             'FAISS is not installed: `pip install "lmk-rag[cpu]"` mends that (or "lmk-rag[gpu]")'
+        ) from error
+    except ImportError as error:
+        raise CollectionError(
+            f'FAISS cannot be loaded ({error}): `pip install --force-reinstall "lmk-rag[cpu]"` mends that'
         ) from error
     if sys.platform == "darwin":
         faiss.omp_set_num_threads(1)  # two thread pools at work crash

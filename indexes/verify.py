@@ -120,7 +120,7 @@ def _orphans(database: Database) -> Iterator[_Finding]:
     for table, parents in (
         ("pages", ("document",)),
         ("vectors", ("document", "encoder")),
-        ("evidence", ("vector",)),
+        ("evidence", ("document", "encoder", "vector")),
         ("tombstones", ("encoder",)),
     ):
         for parent in parents:

@@ -43,7 +43,7 @@ def parse_files(
         One result for each path, as they are done: not in the order of `paths`. Closing the iterator ends the workers.
 
     Raises:
-        RuntimeError: The worker processes cannot be started.
+        ChildProcessError: The worker processes cannot be started.
     """
     if workers == 0:
         yield from map(parse_file, paths)

@@ -8,11 +8,12 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from indexes.collection import Collection
+from indexes.collection import DATABASE_FILE, Collection
+from indexes.faiss_index import load_faiss
 from indexes.records import Document, Failure, StoredDocument
 from indexes.times import now
 from ingest.parsing import Parsed, parse_files
-from ingest.walk import Problem, absolute, fingerprint, sha256, walk
+from ingest.walk import Problem, absolute, fingerprint, is_gone, sha256, walk
 from lmk_rag.indexing import Indexer, Settings, batches, load_encoder
 
 _WORKERS = max(1, min(4, (os.cpu_count() or 2) // 2))
@@ -117,8 +118,8 @@ def ingest(
 def plan(paths: Sequence[str | Path], collection: str | Path, options: Options) -> Report:
     """Tell what :func:`ingest` would do, without reading a file's text or writing anything."""
     run = _Ingest(paths, options, Progress(), threading.Event())
-    if not (Path(collection) / "collection.sqlite").exists():
-        run.report.indexed = sum(1 for _ in walk(paths, options.include, options.exclude, run.problems))
+    if not (Path(collection) / DATABASE_FILE).exists():
+        run.report.indexed = sum(1 for _ in run.files())
         run.report.failed += [(str(each.path), each.reason) for each in run.problems]
         return run.report
     with Collection.open(collection) as opened:
@@ -148,6 +149,9 @@ class _Ingest:
     def run(self, folder: Path) -> Report:
         """Do everything, under the writer's lock."""
         started = time.monotonic()
+        if not (folder / DATABASE_FILE).exists() and not any(self.files()):
+            self.report.failed += [(str(each.path), each.reason) for each in self.problems]
+            return self.report  # nothing to make a collection of
         with ExitStack() as stack:
             collection = stack.enter_context(Collection.open(folder, create=True))
             stack.enter_context(collection.write("ingest"))
@@ -163,28 +167,43 @@ class _Ingest:
         self.report.seconds = time.monotonic() - started
         return self.report
 
+    def files(self) -> Iterator[Path]:
+        """Walk the paths; what cannot be ingested is added to the problems."""
+        return walk(self.paths, self.options.include, self.options.exclude, self.problems)
+
     def changed(self, collection: Collection) -> Iterator[Path]:
         """Yield the files to be parsed; the others are counted as unchanged or failed."""
-        for path in walk(self.paths, self.options.include, self.options.exclude, self.problems):
+        self.problems.clear()
+        for path in self.files():
             try:
-                size, mtime_ns = fingerprint(path)
+                known = self._known(collection, path)
             except OSError as error:
                 self.problems.append(Problem(path, f"cannot be read: {error.strerror}"))
                 continue
-            stored, failure = collection.find(str(path)), collection.failure(str(path))
-            if failure and not self.options.retry_failed and self._same(path, failure, size, mtime_ns):
-                self.report.failed.append((str(path), failure.reason))
-            elif stored and failure is None and self._same(path, stored, size, mtime_ns):
+            if isinstance(known, Failure):
+                self.report.failed.append((str(path), known.reason))
+            elif known:
                 self.report.unchanged += 1
             else:
                 yield path
         self.report.failed += [(str(each.path), each.reason) for each in self.problems]
 
+    def _known(self, collection: Collection, path: Path) -> StoredDocument | Failure | None:
+        """Give what is known of a file that has not changed; None where it has to be parsed."""
+        size, mtime_ns = fingerprint(path)
+        stored, failure = collection.find(str(path)), collection.failure(str(path))
+        known = failure or stored
+        if failure and self.options.retry_failed:
+            return None
+        return known if known and self._same(path, known, size, mtime_ns) else None
+
     def _same(self, path: Path, known: StoredDocument | Failure, size: int, mtime_ns: int) -> bool:
         """Tell whether a file is as it was: by size and time, else by its bytes."""
+        if known.sha256 is None:  # it could not even be read, which its size and time say nothing of
+            return False
         if (known.size, known.mtime_ns) == (size, mtime_ns):
             return True
-        if known.size != size or known.sha256 is None:
+        if known.size != size:
             return False
         same = sha256(path) == known.sha256
         if same and isinstance(known, StoredDocument):
@@ -199,13 +218,13 @@ class _Ingest:
             for document in collection.documents()
             if document.source == "file"
             and any(Path(document.path).is_relative_to(root) for root in roots)
-            and not Path(document.path).exists()
+            and is_gone(Path(document.path))
         ]
 
     def _tidy(self, collection: Collection) -> None:
         """Write down new time stamps, and remove what is gone where that is asked for."""
         gone = self.gone(collection) if self.options.prune else []
-        lost = [each.path for each in collection.failures() if not Path(each.path).exists()]
+        lost = [each.path for each in collection.failures() if is_gone(Path(each.path))]
         if not (self.touched or gone or lost):
             return
         with collection.transaction() as transaction:
@@ -228,8 +247,8 @@ class _Ingest:
                 load_encoder(collection, record.pooling, settings)
 
     def _embed(self, collection: Collection, changed: Sequence[Path]) -> None:
-        sizes = {path: fingerprint(path)[0] for path in changed if path.exists()}
-        self.progress.start(len(changed), sum(sizes.values()))
+        load_faiss()  # a missing one is told now, not after hours of work
+        self.progress.start(len(changed), sum(fingerprint(path)[0] for path in changed if not is_gone(path)))
         indexer: Indexer | None = None
         with closing(parse_files(self._until_stopped(changed), workers=self.options.workers)) as parsed:
             for batch in batches(parsed, _characters):
@@ -238,10 +257,13 @@ class _Ingest:
                 self.progress.finished(len(batch), sum(each.size or 0 for each in batch))
                 if self.stop.is_set():
                     break
-        indexer = indexer or self._indexer(collection)
-        indexer.add_missing()
-        self.report.tokens = indexer.tokens
         self.report.stopped = self.stop.is_set()
+        if not self.report.stopped:
+            indexer = indexer or self._indexer(collection)
+            indexer.add_missing()
+        if indexer:
+            self.report.tokens = indexer.tokens
+            self.report.warnings += [(path, f"{count} tokens at its end were not read") for path, count in indexer.cut]
 
     def _until_stopped(self, paths: Sequence[Path]) -> Iterator[Path]:
         for path in paths:

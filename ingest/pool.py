@@ -99,7 +99,7 @@ class Pool:
         """Wait for the next file that is done, in any order.
 
         Raises:
-            RuntimeError: The parser processes cannot be started.
+            ChildProcessError: The parser processes cannot be started.
         """
         while True:
             # A wait with a limit lets Ctrl-C through on every platform.
@@ -178,7 +178,7 @@ class Pool:
         now = time.monotonic()
         for worker in [worker for worker in self._workers if worker.deadline <= now]:
             if not worker.ready:
-                raise RuntimeError(f"a parser process did not start within {_START_SECONDS:g} s")
+                raise ChildProcessError(f"a parser process did not start within {_START_SECONDS:g} s")
             if worker.job:
                 limits = self._limits
                 opening = worker.job.assembly.page_count is None
@@ -193,7 +193,9 @@ class Pool:
         code = worker.process.wait()
         message = self._end(worker)
         if not worker.ready:
-            raise RuntimeError(f"a parser process could not start (exit code {code}): {message or 'it said nothing'}")
+            raise ChildProcessError(
+                f"a parser process could not start (exit code {code}): {message or 'it said nothing'}"
+            )
         if worker.job:
             memory = f"needs over {self._limits.memory_bytes / (1 << 30):.3g} GiB of memory"
             self._failed(worker.job, memory if code == OUT_OF_MEMORY else "the parser crashed")

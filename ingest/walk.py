@@ -64,6 +64,17 @@ def fingerprint(path: Path) -> tuple[int, int]:
     return stat.st_size, stat.st_mtime_ns
 
 
+def is_gone(path: Path) -> bool:
+    """Tell whether a file is no more; one that cannot be reached may still be there."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def sha256(path: Path) -> str:
     """Give the SHA-256 of the file's bytes in hexadecimal, read in blocks."""
     digest = hashlib.sha256()
@@ -108,9 +119,14 @@ def _files(
         relative = path.relative_to(root).as_posix()
         if entry.name.startswith(_HIDDEN) or _matches(relative, exclude):
             continue
-        if entry.is_dir():
+        try:
+            is_folder, is_file = entry.is_dir(), entry.is_file()
+        except OSError as error:  # a link to itself, or into a folder that may not be read
+            problems.append(Problem(path, f"cannot be read: {error.strerror}"))
+            continue
+        if is_folder:
             yield from _files(path, root, include, exclude, seen, problems)
-        elif entry.is_file() and supported(path) and (not include or _matches(relative, include)):
+        elif is_file and supported(path) and (not include or _matches(relative, include)):
             yield path
 
 

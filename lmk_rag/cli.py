@@ -1,5 +1,6 @@
 """The command line: every command is a few lines that call the library and print what came of it."""
 
+import io
 import os
 import signal
 import subprocess
@@ -14,12 +15,13 @@ from typing import Annotated, Any
 
 import typer
 
-from indexes.collection import Collection
-from indexes.errors import CollectionError
+from indexes.collection import DATABASE_FILE, Collection
+from indexes.errors import CollectionError, LockedError, SchemaError
 from indexes.filters import Filter
 from indexes.records import StoredDocument
+from indexes.verify import Problem
 from ingest.pipeline import Options, Report, ingest, plan
-from ingest.walk import absolute
+from ingest.walk import absolute, is_gone
 from lmk_rag import __version__, console
 from lmk_rag.encoding.base_model import ModelError, ModelWarning
 from lmk_rag.encoding.checkpoints import POOLINGS
@@ -36,8 +38,17 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+_MOST = 2**31 - 1
+
 CollectionOption = Annotated[
-    Path, typer.Option("--collection", metavar="DIR", envvar="LMK_RAG_COLLECTION", help="The collection's folder.")
+    Path,
+    typer.Option(
+        "--collection",
+        metavar="DIR",
+        envvar="LMK_RAG_COLLECTION",
+        help="The collection's folder.",
+        callback=lambda path: path.expanduser(),
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output, nothing else.")]
 DeviceOption = Annotated[str, typer.Option(metavar="D", help="auto, cpu, cuda or mps.")]
@@ -94,10 +105,10 @@ def ingest_command(
         prune=prune,
         retry_failed=retry_failed,
     )
-    missing = [path for path in map(absolute, paths) if not path.exists()]
-    if len(missing) == len(paths):
-        console.fail(f"There is no file or folder {', '.join(map(str, missing))}: name what to ingest.")
     with _one_sentence():
+        missing = [path for path in map(absolute, paths) if is_gone(path)]
+        if len(missing) == len(paths):
+            console.fail(f"There is no file or folder {', '.join(map(str, missing))}: name what to ingest.")
         if dry_run:
             report = plan(paths, collection, options)
         else:
@@ -106,7 +117,9 @@ def ingest_command(
     if as_json:
         console.print_json(_report(report))
     else:
-        console.print_report(report, str(collection), dry_run=dry_run)
+        console.print_report(report, dry_run=dry_run)
+    if report.stopped:
+        console.print_stopped(collection)
     raise typer.Exit(1 if report.failed else 0)
 
 
@@ -125,7 +138,7 @@ def _report(report: Report) -> dict[str, Any]:
 def search_command(
     query: Annotated[str, typer.Argument(metavar="QUERY", help='Any text; "double quotes" mean a phrase.')],
     collection: CollectionOption = DEFAULT_COLLECTION,
-    k: Annotated[int, typer.Option("-k", metavar="N", min=1, help="Hits, at most.")] = 10,
+    k: Annotated[int, typer.Option("-k", metavar="N", min=1, max=_MOST, help="Hits, at most.")] = 10,
     mode: Annotated[str, typer.Option(metavar="M", help="hybrid, dense or bm25.")] = "hybrid",
     pooling: Annotated[
         str | None, typer.Option(metavar="P", help="Whose vectors [default: lmk if indexed, else the first].")
@@ -148,6 +161,7 @@ def search_command(
         searcher = Searcher.open(collection, device)
         results = searcher.search(query, k, mode, pooling, not no_evidence, chosen)
         searcher.close()
+    console.print_notes(results)
     if as_json:
         console.print_json(_results(results))
     else:
@@ -184,7 +198,7 @@ def list_command(
 
 @app.command(name="show")
 def show_command(
-    document_id: Annotated[int, typer.Argument(metavar="ID", help="As `list` and `search` give it.")],
+    document_id: Annotated[int, typer.Argument(metavar="ID", max=2**63 - 1, help="As `list` and `search` give it.")],
     collection: CollectionOption = DEFAULT_COLLECTION,
     page: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only this page's text.")] = None,
     as_json: JsonOption = False,
@@ -197,15 +211,16 @@ def show_command(
         if page is not None and page > document.pages:
             console.fail(f"Document {document_id} has {document.pages} pages, not {page}.")
         texts = opened.page_texts(document_id)
-        tokens = {
-            record.pooling: embedding.tokens
+        embeddings = {
+            record.pooling: embedding
             for record in opened.encoders()
             if (embedding := opened.embedding(record.id, document_id))
         }
     pages = [{"page": number, "text": text} for number, text in enumerate(texts, start=1) if page in (None, number)]
     about = {
         **_summary(document),
-        "tokens": tokens,
+        "tokens": {pooling: embedding.tokens for pooling, embedding in embeddings.items()},
+        "truncated": {pooling: embedding.truncated for pooling, embedding in embeddings.items()},
         "language": document.language,
         "warnings": list(document.warnings),
         "metadata": document.metadata,
@@ -303,11 +318,15 @@ def verify_command(
     as_json: JsonOption = False,
 ) -> None:
     """Check a collection's caches against its truth. Exit code: 0 clean or repaired, 1 damaged."""
-    with (
-        _one_sentence(code=1 if (collection / "collection.sqlite").exists() else 2),
-        Collection.open(collection) as opened,
-    ):
-        problems = opened.verify(repair=repair)
+    try:
+        with Collection.open(collection) as opened:
+            problems = opened.verify(repair=repair)
+    except (LockedError, SchemaError) as error:
+        console.fail(str(error))
+    except CollectionError as error:
+        if not (collection / DATABASE_FILE).exists():
+            console.fail(str(error))
+        problems = [Problem(str(error), repairable=False)]  # too damaged to be opened
     left = [problem for problem in problems if not problem.repaired]
     if as_json:
         console.print_json({"clean": not left, "problems": [asdict(problem) for problem in problems]})
@@ -340,6 +359,8 @@ def reindex_command(
         with console.ProgressBar() as bar, _finish_on_interrupt(bar) as stop:
             indexer = Indexer(opened, [], bar.tokens, stop)
             for each in poolings:
+                if stop.is_set():
+                    break
                 encoder = load_as_recorded(opened, each, settings)
                 bar.start(opened.count(), 0)
                 made[each] = indexer.replace(encoder)
@@ -349,8 +370,8 @@ def reindex_command(
     else:
         counts = ", ".join(f"{count} documents by {name}" for name, count in made.items()) or "nothing"
         console.out.print(f"Embedded anew: {counts}.")
-        if stop.is_set():
-            console.out.print("Stopped early; run the same command again to go on.")
+    if stop.is_set():
+        console.print_stopped(collection)
 
 
 @app.command(name="ui")
@@ -363,7 +384,7 @@ def ui_command(
 
     script = Path(ui.__file__).parent / "app.py"
     environment = {**os.environ, "LMK_RAG_COLLECTION": str(absolute(collection))}
-    command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.port", str(port)]
+    command = [sys.executable, "-P", "-m", "streamlit", "run", str(script), "--server.port", str(port)]
     console.err.print(f"The page is at http://localhost:{port} (Ctrl-C ends it).")
     if os.name != "nt":
         os.execve(sys.executable, command, environment)  # so that whoever ends this process ends the page
@@ -371,8 +392,56 @@ def ui_command(
         raise typer.Exit(subprocess.call(command, env=environment))
 
 
+@app.command(name="eval")
+def eval_command(
+    dataset: Annotated[str, typer.Argument(metavar="DATASET", help="A BEIR folder, or a name such as rfc or needle.")],
+    split: Annotated[str, typer.Option(metavar="S", help="train, dev or test.")] = "test",
+    full: Annotated[bool, typer.Option("--full", help="All documents of the split, not the fixed draw.")] = False,
+    systems: Annotated[str, typer.Option(metavar="S,...", help="What to compare.")] = "bm25,base-mean,lmk",
+    model: ModelOption = None,
+    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="A fixed draw of so many documents.")] = None,
+    max_tokens: MaxTokensOption = None,
+    device: DeviceOption = "auto",
+    as_json: JsonOption = False,
+) -> None:
+    """Compare retrieval systems on a set of documents and queries."""
+    from lmk_rag.evaluation import cli as evaluation
+    from lmk_rag.evaluation.report import show
+
+    with _one_sentence(ValueError):
+        report = evaluation.eval_command(
+            dataset,
+            split=split,
+            full=full,
+            systems=[name.strip() for name in systems.split(",")],
+            model=model,
+            limit=limit,
+            max_tokens=max_tokens,
+            device=device,
+        )
+    if as_json:
+        console.print_json(report)
+    else:
+        show(report, console.out)
+
+
+@app.command(name="train")
+def train_command(
+    config: Annotated[Path, typer.Option("--config", metavar="FILE", help="The recipe, a TOML file.")],
+) -> None:
+    """Train adapters by a recipe; run again, it goes on where it stopped."""
+    from lmk_rag.training import cli as training
+
+    with _one_sentence(ValueError):
+        finished = training.train_command(config)
+    if not finished:
+        console.err.print("Stopped early; run the same command again to go on.")
+
+
 def _poolings(names: str | None) -> tuple[str, ...]:
-    poolings = tuple(dict.fromkeys(name.strip() for name in (names or "").split(",") if name.strip()))
+    if names is None:
+        return ()
+    poolings = tuple(dict.fromkeys(name.strip() for name in names.split(",")))
     for name in poolings:
         if name not in POOLINGS:
             console.fail(f"Pooling {name!r} is not known: choose {', '.join(POOLINGS)}.")
@@ -380,14 +449,14 @@ def _poolings(names: str | None) -> tuple[str, ...]:
 
 
 @contextmanager
-def _one_sentence(code: int = 2) -> Iterator[None]:
-    """Turn the errors that a user can do something about into their sentence and an exit code."""
+def _one_sentence(*also: type[Exception]) -> Iterator[None]:
+    """Turn the errors that a user can do something about into their sentence and exit code 2."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)  # said as a notice, without a line of source code
         try:
             yield
-        except (CollectionError, ModelError, OSError) as error:
-            console.fail(str(error), code)
+        except (CollectionError, ModelError, OSError, *also) as error:
+            console.fail(str(error))
 
 
 @contextmanager
@@ -425,14 +494,10 @@ def _interrupts_ignored() -> Iterator[None]:
 
 def main() -> None:
     """Run the command line."""
-    try:
-        app()
-    except BrokenPipeError:
-        # The reader of our output has gone (`lmk-rag list | head`): nothing is left to say to it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except KeyboardInterrupt:
-        console.err.print("Interrupted.")
-        sys.exit(130)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal's encoding may lack a document's characters
+    app()
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import re
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
@@ -20,16 +21,22 @@ from ingest.pipeline import Progress, Report
 from lmk_rag.passages import term_pattern
 from lmk_rag.search import Hit, Results
 
-out = Console(highlight=False, soft_wrap=False)
+# Where the output is read by a program, no line is folded.
+out = Console(highlight=False, width=None if sys.stdout.isatty() else 10_000)
 err = Console(stderr=True, highlight=False)
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _MOST_LISTED = 20
 
 
 def literal(text: str, style: str = "") -> Text:
     """Make text printable as it is: no markup is read, no control character reaches the terminal."""
     return Text(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", text), style=style)
+
+
+def line(text: str, style: str = "") -> Text:
+    """Make text printable on one line: a file's name may hold line ends."""
+    return literal(text.replace("\n", "\\n").replace("\r", "\\r"), style)
 
 
 def fail(message: str, code: int = 2) -> NoReturn:
@@ -63,14 +70,18 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], number
             column, justify="right" if column in numbers else "left", overflow="fold", no_wrap=column in numbers
         )
     for row in rows:
-        table.add_row(*(literal(str(cell)) for cell in row))
+        table.add_row(*(line(str(cell)) for cell in row))
     out.print(table)
+
+
+def print_notes(results: Results) -> None:
+    """Print what the user should know about a search."""
+    for note in results.notes:
+        err.print(line(note, "yellow"), soft_wrap=True)
 
 
 def print_results(results: Results) -> None:
     """Print the hits of a search, with their passages and the query's words in them marked."""
-    for note in results.notes:
-        err.print(literal(note, "yellow"))
     if not results.hits:
         out.print("Nothing found.")
     pattern = term_pattern(query_terms(results.query))
@@ -79,15 +90,15 @@ def print_results(results: Results) -> None:
 
 
 def _print_hit(hit: Hit, score_kind: str, pattern: re.Pattern[str] | None) -> None:
-    heading = Text(f"{hit.rank:>2}. ").append_text(literal(hit.title or hit.path, "bold"))
+    heading = Text(f"{hit.rank:>2}. ").append_text(line(hit.title or hit.path, "bold"))
     out.print(heading.append(f"   {score_kind} {hit.score:.3f}", style="dim"))
-    out.print(Padding(literal(hit.path, "cyan"), (0, 0, 0, 4)), soft_wrap=True)
+    out.print(Text("    ").append_text(line(hit.path, "cyan")), soft_wrap=True)
     for passage in hit.passages:
         text = literal(" ".join(passage.text.split()))
         if pattern is not None:
             text.highlight_regex(pattern, "bold yellow")
         where = Text(f"p. {passage.page}  " if hit.pages > 1 else "", style="green")
-        out.print(Padding(where.append_text(text), (0, 0, 0, 4)))
+        out.print(Padding(where.append_text(text), (0, 0, 0, 4), expand=False))
     out.print()
 
 
@@ -123,14 +134,14 @@ def print_info(about: Mapping[str, Any]) -> None:
         out.print(Text(f"{key:>10}  ", style="bold").append_text(literal(str(value))), soft_wrap=True)
 
 
-def print_report(report: Report, collection: str, *, dry_run: bool) -> None:
+def print_report(report: Report, *, dry_run: bool) -> None:
     """Print what an ingest did."""
     for path, reason in report.failed[:_MOST_LISTED]:
-        err.print(Text("failed   ", style="red").append_text(literal(f"{path}: {reason}")), soft_wrap=True)
+        err.print(Text("failed   ", style="red").append_text(line(f"{path}: {reason}")), soft_wrap=True)
     if len(report.failed) > _MOST_LISTED:
         err.print(f"         … and {len(report.failed) - _MOST_LISTED} more; `lmk-rag list --failed` names them all")
     for path, text in report.warnings[:_MOST_LISTED]:
-        err.print(Text("warning  ", style="yellow").append_text(literal(f"{path}: {text}")), soft_wrap=True)
+        err.print(Text("warning  ", style="yellow").append_text(line(f"{path}: {text}")), soft_wrap=True)
     if len(report.warnings) > _MOST_LISTED:
         err.print(f"         … and {len(report.warnings) - _MOST_LISTED} more warnings; `lmk-rag show ID` has them")
     counts = (
@@ -143,10 +154,12 @@ def print_report(report: Report, collection: str, *, dry_run: bool) -> None:
     speed = f", {report.tokens:,} tokens at {report.tokens / report.seconds:,.0f}/s" if report.tokens else ""
     counts = f"{counts}; {report.documents} documents in the collection{speed}, {report.seconds:.1f} s."
     out.print(counts, soft_wrap=True)
-    if report.stopped:
-        out.print(
-            literal(f"Stopped early; what was done is kept. Run the same command again to go on in {collection}.")
-        )
+
+
+def print_stopped(collection: Path) -> None:
+    """Say, after an interruption, that nothing is lost and how to go on."""
+    text = f"Stopped early; all that was done is in {collection}. Run the same command again to go on."
+    err.print(line(text, "yellow"), soft_wrap=True)
 
 
 class ProgressBar(Progress):

@@ -54,11 +54,11 @@ def load_as_recorded(collection: Collection, pooling: str | None, settings: Sett
     """Load an encoder by the settings asked for, then the collection's, then the checkpoint's; nothing is checked."""
     from lmk_rag.encoding.encoder import Encoder
 
-    record = collection.encoder(pooling) if pooling else None
-    known = record.fingerprint if record else {}
-    models = [str(each.fingerprint["model"]) for each in collection.encoders() if "model" in each.fingerprint]
+    records = [each for each in collection.encoders() if "model" in each.fingerprint]
+    record = (collection.encoder(pooling) if pooling else None) or next(iter(records), None)
+    known = record.fingerprint if record else {}  # a new pooling joins the others with their settings
     return Encoder.load(
-        settings.model or known.get("model") or next(iter(models), "default"),
+        settings.model or known.get("model") or "default",
         pooling=pooling,
         granularity=settings.granularity or known.get("granularity"),
         max_tokens=settings.max_tokens or known.get("max_tokens"),
@@ -107,11 +107,15 @@ class Indexer:
             encoders: one a pooling; their fingerprints have been checked.
             progress: called with the number of positions embedded after each batch.
             stop: when it is set, the batch under way is finished and committed, and no other is begun.
+
+        Afterwards ``tokens`` counts the content tokens that were embedded, and ``cut`` names the documents of which
+        ``max_tokens`` left some unread, with how many.
         """
         self.collection = collection
         self.progress = progress
         self.stop = stop or threading.Event()
         self.tokens = 0
+        self.cut: list[tuple[str, int]] = []
         self.encoders = [
             (collection.encoder(encoder.pooling) or _register(collection, encoder), encoder) for encoder in encoders
         ]
@@ -125,6 +129,10 @@ class Indexer:
         texts = [document.text for document in documents]
         digests = [document.text_sha256 for document in documents]
         embedded = {record.id: self._embed(record, encoder, texts, digests) for record, encoder in self.encoders}
+        for record, encoder in self.encoders:
+            if encoder.max_tokens is not None:
+                cut = zip(documents, embedded[record.id], strict=True)
+                self.cut += [(document.external_id, made.truncated) for document, made in cut if made.truncated]
         with self.collection.transaction() as transaction:
             return [
                 transaction.put(document, {number: found[place] for number, found in embedded.items()})

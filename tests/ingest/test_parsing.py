@@ -216,7 +216,7 @@ def test_an_error_of_the_caller_ends_the_workers(tmp_path: Path) -> None:
 
 def test_workers_that_cannot_start_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "WORKER_COMMAND", (sys.executable, "-c", "raise SystemExit('no such luck')"))
-    with pytest.raises(RuntimeError, match=r"could not start \(exit code 1\): no such luck"):
+    with pytest.raises(ChildProcessError, match=r"could not start \(exit code 1\): no such luck"):
         list(parse_files(numbered(tmp_path, 1), workers=1))
 
 
