@@ -451,11 +451,12 @@ def _poolings(names: str | None) -> tuple[str, ...]:
 @contextmanager
 def _one_sentence(*also: type[Exception]) -> Iterator[None]:
     """Turn the errors that a user can do something about into their sentence and exit code 2."""
+    expected: tuple[type[Exception], ...] = (CollectionError, ModelError, OSError, *also)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)  # said as a notice, without a line of source code
         try:
             yield
-        except (CollectionError, ModelError, OSError, *also) as error:
+        except expected as error:
             console.fail(str(error))
 
 

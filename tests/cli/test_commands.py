@@ -1,5 +1,7 @@
 """The other commands: what they print, as JSON and for people, and their exit codes."""
 
+import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,6 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
+from indexes.collection import Collection
 from lmk_rag import __version__
 from lmk_rag.console import literal, size
 
@@ -143,12 +146,13 @@ def test_verify_finds_and_mends_a_damaged_cache(run: Run, run_json: RunJson, fol
     assert run("verify").stdout.strip() == "Clean."
 
 
-def test_verify_tells_a_database_that_cannot_be_read(run: Run, folder: Path, tmp_path: Path) -> None:
+def test_verify_tells_a_database_that_cannot_be_read(run: Run, run_json: RunJson, folder: Path, tmp_path: Path) -> None:
     run("ingest", folder)
     (tmp_path / "collection" / "collection.sqlite").write_bytes(b"no database" * 100)
     result = run("verify")
     assert result.exit_code == 1
-    assert "not an SQLite database" in result.stderr
+    assert "not an SQLite database" in result.stdout
+    assert not run_json("verify", code=1)["clean"]
 
 
 def test_reindex_with_another_granularity(run: Run, run_json: RunJson, folder: Path) -> None:
@@ -192,6 +196,52 @@ def test_text_of_documents_is_printed_literally(run: Run, tmp_path: Path) -> Non
     run("ingest", tmp_path / "evil.txt")
     assert "[bold]not bold[/bold] [red]heron" in run("search", "heron").stdout
     assert literal("\x1b[31mred").plain == "\N{REPLACEMENT CHARACTER}[31mred"
+
+
+def test_names_outside_utf_8_are_printed(run: Run, run_json: RunJson, tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    name = os.fsdecode(b"bad\xff\nname.txt")
+    (tmp_path / "files" / name).write_text("A heron.", encoding="utf-8")
+    run("ingest", tmp_path / "files")
+    for arguments in (["list"], ["search", "heron"], ["show", "1"]):
+        output = run(*arguments).stdout
+        output.encode("utf-8", "strict")
+        assert "bad\N{REPLACEMENT CHARACTER}" in output
+    assert run_json("list")["documents"][0]["path"] == str(tmp_path / "files" / name)
+
+
+def test_lines_are_not_folded_for_a_program(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS")
+    long = folder / ("long" * 50 + ".txt")
+    long.write_text("A heron.", encoding="utf-8")
+    run("ingest", folder)
+    assert any(line.endswith(str(long)) for line in run("list").stdout.splitlines())
+    assert all(line == line.rstrip() for line in run("search", "heron").stdout.splitlines())
+
+
+def test_a_home_folder_in_the_collections_name_is_meant(
+    run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("LMK_RAG_COLLECTION", "~/mine")
+    assert run("ingest", folder).exit_code == 0
+    assert (tmp_path / "mine" / "collection.sqlite").exists()
+
+
+def test_a_newer_schema_and_a_writer_at_work_are_no_damage(run: Run, folder: Path, tmp_path: Path) -> None:
+    run("ingest", folder)
+    with Collection.open(tmp_path / "collection") as collection, collection.write("ingest"):
+        assert run("verify", "--repair").exit_code == 2
+    with sqlite3.connect(tmp_path / "collection" / "collection.sqlite") as database:
+        database.execute("PRAGMA user_version = 99")
+    database.close()
+    assert run("verify").exit_code == 2
+
+
+def test_eval_and_train_tell_what_is_missing(run: Run, tmp_path: Path) -> None:
+    assert "There is no data set 'nothing'" in run("eval", "nothing").stderr
+    assert run("eval", tmp_path, "--systems", "oracle").exit_code == 2
+    assert run("train", "--config", tmp_path / "none.toml").exit_code == 2
 
 
 @pytest.mark.parametrize(("count", "written"), [(0, "0 B"), (999, "999 B"), (1_500, "1.5 kB"), (2_345_678, "2.3 MB")])

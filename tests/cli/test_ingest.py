@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,7 @@ from typer.testing import Result
 
 import ingest.pipeline as pipeline
 from indexes.collection import Collection
-from ingest.parsing import parse_files
+from ingest.parsing import Parsed, parse_files
 from ingest.pipeline import Options, Progress
 from lmk_rag.indexing import Indexer, batches
 
@@ -196,14 +197,16 @@ def test_several_poolings_and_one_more_later(run_json: RunJson, folder: Path) ->
     assert all(each["missing"] == 0 for each in run_json("info")["encoders"])
 
 
-def test_max_tokens_is_reported_for_each_document(run_json: RunJson, folder: Path) -> None:
-    run_json("ingest", folder, "--max-tokens", "5")
+def test_max_tokens_is_reported_for_each_document(run: Run, run_json: RunJson, folder: Path) -> None:
+    characters = [len("".join(text.split())) for text in TEXTS]
+    left = sum(characters) - 15
+    assert f"{characters[2] - 5} tokens at its end were not read" in run("ingest", folder, "--max-tokens", "5").stderr
     with_tokens = [run_json("show", each["id"])["tokens"] for each in run_json("list")["documents"]]
     assert with_tokens == [{"mean": 5}] * 3
+    assert sum(run_json("show", each["id"])["truncated"]["mean"] for each in run_json("list")["documents"]) == left
     (encoder,) = run_json("info")["encoders"]
     assert (encoder["max_tokens"], encoder["tokens"]) == (5, 15)
-    characters = [len("".join(text.split())) for text in TEXTS]
-    assert encoder["truncated"] == sum(characters) - 15
+    assert encoder["truncated"] == left
 
 
 def test_other_settings_than_the_collections_are_refused(run: Run, folder: Path) -> None:
@@ -237,6 +240,67 @@ def test_a_named_file_that_is_missing_fails_beside_others(run_json: RunJson, fol
     assert report["failed"] == [{"path": str(folder / "gone.txt"), "reason": "no such file or folder"}]
 
 
+def test_a_link_to_itself_stops_nothing(run_json: RunJson, folder: Path) -> None:
+    (folder / "self.txt").symlink_to("self.txt")
+    report = run_json("ingest", folder, code=1)
+    assert report["indexed"] == 3
+    assert [Path(each["path"]).name for each in report["failed"]] == ["self.txt"]
+
+
+def test_a_file_that_cannot_be_read_now_is_tried_again(
+    run_json: RunJson, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its size and time say nothing of why it could not be read; nothing is known of its bytes."""
+    with pytest.MonkeyPatch.context() as patch:
+
+        def unreadable(paths: Any, **_options: Any) -> Any:
+            for path in paths:
+                stat = path.stat()
+                yield Parsed(path=path, size=stat.st_size, mtime_ns=stat.st_mtime_ns, reason="cannot be read")
+
+        patch.setattr(pipeline, "parse_files", unreadable)
+        assert len(run_json("ingest", folder, code=1)["failed"]) == 3
+    assert counts(run_json("ingest", folder)) == (3, 0, 0, 0)
+
+
+def test_an_indexed_file_that_cannot_be_hashed_is_reported(
+    run_json: RunJson, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_json("ingest", folder)
+    os.utime(folder / "sea.txt", ns=(1, 1))
+
+    def refused(path: Path) -> str:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(pipeline, "sha256", refused)
+    report = run_json("ingest", folder, code=1)
+    assert report["failed"] == [{"path": str(folder / "sea.txt"), "reason": "cannot be read: Permission denied"}]
+    assert report["unchanged"] == 2
+
+
+def test_only_unreadable_files_make_no_collection(run_json: RunJson, tmp_path: Path) -> None:
+    (tmp_path / "picture.png").write_bytes(b"x")
+    report = run_json("ingest", tmp_path / "picture.png", code=1)
+    assert report["failed"][0]["reason"] == "no reader for files ending in '.png'"
+    assert not (tmp_path / "collection").exists()
+
+
+def test_a_missing_faiss_is_told_before_anything_is_embedded(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    monkeypatch.setattr(Indexer, "add", None)
+    result = run("ingest", folder)
+    assert result.exit_code == 2
+    assert 'pip install "lmk-rag[cpu]"' in result.stderr
+
+
+def test_a_pooling_that_joins_later_takes_the_others_settings(run_json: RunJson, folder: Path) -> None:
+    run_json("ingest", folder, "--pooling", "mean", "--granularity", "16", "--max-tokens", "10")
+    run_json("ingest", folder, "--pooling", "lmk")
+    assert [(each["granularity"], each["max_tokens"]) for each in run_json("info")["encoders"]] == [(16, 10)] * 2
+
+
 def test_interrupted_once_the_batch_is_kept_and_the_rest_comes_later(
     run: Run, run_json: RunJson, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -252,7 +316,7 @@ def test_interrupted_once_the_batch_is_kept_and_the_rest_comes_later(
         result = run("ingest", folder)
     assert result.exit_code == 0
     assert "1 indexed" in result.stdout
-    assert "Run the same command again to go on" in result.stdout
+    assert "Run the same command again to go on" in result.stderr
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert counts(run_json("ingest", folder)) == (2, 0, 1, 0)
 
