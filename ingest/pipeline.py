@@ -249,21 +249,17 @@ class _Ingest:
     def _embed(self, collection: Collection, changed: Sequence[Path]) -> None:
         load_faiss()  # a missing one is told now, not after hours of work
         self.progress.start(len(changed), sum(fingerprint(path)[0] for path in changed if not is_gone(path)))
-        indexer: Indexer | None = None
+        indexer = self._indexer(collection)
         with closing(parse_files(self._until_stopped(changed), workers=self.options.workers)) as parsed:
-            for batch in batches(parsed, _characters):
-                indexer = indexer or self._indexer(collection)
+            for batch in batches(parsed, _characters, indexer.batch_characters):
                 self._write(collection, indexer, batch)
                 self.progress.finished(len(batch), sum(each.size or 0 for each in batch))
                 if self.stop.is_set():
                     break
+        indexer.add_missing()
+        self.report.tokens = indexer.tokens
+        self.report.warnings += [(path, f"{count} tokens at its end were not read") for path, count in indexer.cut]
         self.report.stopped = self.stop.is_set()
-        if not self.report.stopped:
-            indexer = indexer or self._indexer(collection)
-            indexer.add_missing()
-        if indexer:
-            self.report.tokens = indexer.tokens
-            self.report.warnings += [(path, f"{count} tokens at its end were not read") for path, count in indexer.cut]
 
     def _until_stopped(self, paths: Sequence[Path]) -> Iterator[Path]:
         for path in paths:
@@ -272,7 +268,7 @@ class _Ingest:
             yield path
 
     def _indexer(self, collection: Collection) -> Indexer:
-        """Load the encoders; only now, since parsing is on its way by then."""
+        """Load the encoders of the poolings that are wanted."""
         self.progress.message("Loading the model …")
         poolings: list[str | None] = list(
             dict.fromkeys([record.pooling for record in collection.encoders()] + list(self.options.poolings))

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 
-BATCH_CHARACTERS = 600_000
-"""Code points embedded at once, about 150,000 tokens: enough windows of each length to fill batches."""
+_CHARACTERS_A_POSITION = 25
+"""Code points embedded and committed at once, for each position of the encoder's own batches: some six batches, enough
+windows of each length to fill them, and a few seconds of work on either kind of hardware."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,11 @@ class Indexer:
             (collection.encoder(encoder.pooling) or _register(collection, encoder), encoder) for encoder in encoders
         ]
 
+    @property
+    def batch_characters(self) -> int:
+        """Tell how many code points are best added at once."""
+        return _CHARACTERS_A_POSITION * min(encoder.inference.budget for _, encoder in self.encoders)
+
     def add(self, documents: Sequence[Document]) -> list[tuple[int, Literal["indexed", "updated"]]]:
         """Embed documents and write them in one transaction: all of them are there afterwards, or none.
 
@@ -167,7 +173,8 @@ class Indexer:
     def _fill(self, record: EncoderRecord, encoder: "Encoder") -> int:
         made = 0
         missing = (self.collection.get(document_id) for document_id in self.collection.missing(record.id))
-        for batch in batches((each for each in missing if each), lambda each: each.characters):
+        limit = _CHARACTERS_A_POSITION * encoder.inference.budget
+        for batch in batches((each for each in missing if each), lambda each: each.characters, limit):
             if self.stop.is_set():
                 break
             texts = [self.collection.text(document.id) for document in batch]
@@ -202,7 +209,7 @@ def _register(collection: Collection, encoder: "Encoder", *, active: bool = True
         return transaction.add_encoder(encoder.pooling, encoder.fingerprint(), encoder.dimension, active=active)
 
 
-def batches(items: Iterable[Item], size: Callable[[Item], int], limit: int = BATCH_CHARACTERS) -> Iterator[list[Item]]:
+def batches(items: Iterable[Item], size: Callable[[Item], int], limit: int) -> Iterator[list[Item]]:
     """Group items in the order given until their sizes pass a limit; a larger item is a group of its own."""
     batch: list[Item] = []
     total = 0

@@ -304,7 +304,7 @@ def test_a_pooling_that_joins_later_takes_the_others_settings(run_json: RunJson,
 def test_interrupted_once_the_batch_is_kept_and_the_rest_comes_later(
     run: Run, run_json: RunJson, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline, "batches", lambda items, size: batches(items, size, 1))
+    monkeypatch.setattr(pipeline, "batches", lambda items, size, _: batches(items, size, 1))
     original = Indexer.add
 
     def interrupted(self: Indexer, documents: Any) -> Any:
@@ -355,7 +355,7 @@ def test_memory_holds_one_batch_however_many_files(tmp_path: Path, folder: Path,
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LMK_RAG_BASE", str(tiny_bert))
-        patch.setattr(pipeline, "batches", lambda items, size: batches(items, size, 60))
+        patch.setattr(pipeline, "batches", lambda items, size, _: batches(items, size, 60))
         patch.setattr(pipeline, "parse_files", counting_parse)
         patch.setattr(Indexer, "add", counting_add)
         report = pipeline.ingest([many], tmp_path / "c", Options())

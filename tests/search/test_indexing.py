@@ -85,7 +85,7 @@ def test_another_encoder_takes_over_when_all_is_embedded(make_collection: Make) 
 
 
 def test_an_interrupted_change_of_encoder_goes_on(make_collection: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lmk_rag.indexing.batches", lambda items, size: batches(items, size, 1))
+    monkeypatch.setattr("lmk_rag.indexing.batches", lambda items, size, _: batches(items, size, 1))
     collection = make_collection(["one", "two", "three"])
     stop = threading.Event()
     encoder = Encoder.load(pooling="mean", granularity=8)
