@@ -189,5 +189,6 @@ def _connect(file: Path, mode: str, name: str) -> sqlite3.Connection:
                 "or make it again from the files"
             ) from error
         hint = ": restore it, or make it again from the files" if "malformed" in str(error) else ""
+        hint = ": its folder must be writable, for readers too" if "unable to open" in str(error) else hint
         raise CollectionError(f"The collection at {name} cannot be opened: {error}{hint}") from error
     return connection

@@ -19,3 +19,7 @@ class FingerprintError(CollectionError):
 
 class FilterError(CollectionError):
     """A filter expression cannot be read."""
+
+
+class MissingLibraryError(CollectionError):
+    """FAISS is not installed, or cannot be loaded."""

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from indexes.errors import CollectionError, FingerprintError
+from indexes.errors import CollectionError, FingerprintError, MissingLibraryError
 
 FLAT = "Flat"
 LARGEST_FLAT = 100_000
@@ -26,7 +26,7 @@ def load_faiss() -> ModuleType:
     """Import FAISS.
 
     Raises:
-        CollectionError: it is not installed.
+        MissingLibraryError: it is not installed, or cannot be loaded.
     """
     if sys.platform == "darwin":
         # There torch and FAISS each bring an OpenMP of their own, and the second to start ends the process.
@@ -36,11 +36,11 @@ def load_faiss() -> ModuleType:
             warnings.simplefilter("ignore", DeprecationWarning)  # of its generated wrapper, under Python 3.12
             import faiss
     except ModuleNotFoundError as error:
-        raise CollectionError(
+        raise MissingLibraryError(
             'FAISS is not installed: `pip install "lmk-rag[cpu]"` mends that (or "lmk-rag[gpu]")'
         ) from error
     except ImportError as error:
-        raise CollectionError(
+        raise MissingLibraryError(
             f'FAISS cannot be loaded ({error}): `pip install --force-reinstall "lmk-rag[cpu]"` mends that'
         ) from error
     if sys.platform == "darwin":

@@ -211,8 +211,9 @@ class _Ingest:
         return same
 
     def gone(self, collection: Collection) -> list[StoredDocument]:
-        """List the documents whose file, in one of the folders that are ingested, is no more."""
-        roots = [root for root in map(absolute, self.paths) if root.is_dir()]
+        """List the documents whose file is no more, of those named or below a named folder."""
+        named = list(map(absolute, self.paths))
+        roots = [root for root in named if root.is_dir() or root.parent.is_dir()]
         return [
             document
             for document in collection.documents()
@@ -235,6 +236,8 @@ class _Ingest:
             for path in lost:
                 transaction.forget_failure(path)
         self.report.removed = len(gone)
+        pruned = {stored.path for stored in gone}
+        self.report.failed = [(path, reason) for path, reason in self.report.failed if path not in pruned]
 
     def _wanted(self, collection: Collection) -> set[str]:
         return {*self.options.poolings, *(record.pooling for record in collection.encoders())}
@@ -256,6 +259,9 @@ class _Ingest:
                 self.progress.finished(len(batch), sum(each.size or 0 for each in batch))
                 if self.stop.is_set():
                     break
+        lacking = sum(len(collection.missing(record.id)) for record, _ in indexer.encoders)
+        if lacking and not self.stop.is_set():
+            self.progress.message(f"Embedding {lacking} documents that lack a vector …")
         indexer.add_missing()
         self.report.tokens = indexer.tokens
         self.report.warnings += [(path, f"{count} tokens at its end were not read") for path, count in indexer.cut]

@@ -86,7 +86,7 @@ def ingest_command(
     )
     with one_sentence():
         missing = [path for path in map(absolute, paths) if is_gone(path)]
-        if len(missing) == len(paths):
+        if len(missing) == len(paths) and not prune:
             console.fail(f"There is no file or folder {', '.join(map(str, missing))}: name what to ingest.")
         if dry_run:
             report = plan(paths, collection, options)

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from indexes.collection import DATABASE_FILE, Collection
-from indexes.errors import CollectionError, LockedError, SchemaError
+from indexes.errors import CollectionError, LockedError, MissingLibraryError, SchemaError
+from indexes.faiss_index import load_faiss
 from indexes.records import StoredDocument
 from indexes.verify import Problem
 from ingest.walk import absolute
@@ -165,20 +166,28 @@ def verify_command(
     """Check a collection's caches against its truth. Exit code: 0 clean or repaired, 1 damaged."""
     try:
         with Collection.open(collection) as opened:
+            load_faiss()  # without it no index file can be judged
             problems = opened.verify(repair=repair)
-    except (LockedError, SchemaError) as error:
+            lacking = {record.pooling: len(opened.missing(record.id)) for record in opened.encoders()}
+    except (LockedError, SchemaError, MissingLibraryError) as error:
         console.fail(str(error))
     except CollectionError as error:
         if not (collection / DATABASE_FILE).exists():
             console.fail(str(error))
-        problems = [Problem(str(error), repairable=False)]  # too damaged to be opened
+        problems, lacking = [Problem(str(error), repairable=False)], {}  # too damaged to be opened
+    for pooling, count in lacking.items():
+        if count:
+            console.err.print(
+                f"{count} documents have no {pooling} vector: `lmk-rag reindex` makes them.", soft_wrap=True
+            )
     left = [problem for problem in problems if not problem.repaired]
     if as_json:
         console.print_json({"clean": not left, "problems": [asdict(problem) for problem in problems]})
     else:
         for problem in problems:
             console.out.print(console.literal(f"{'repaired' if problem.repaired else 'damaged'}: {problem.what}"))
-        hint = "" if repair or not left else " `lmk-rag verify --repair` mends what can be mended."
+        mendable = any(problem.repairable for problem in left) and not repair
+        hint = " `lmk-rag verify --repair` mends what can be mended." if mendable else ""
         console.out.print(f"{len(left)} problems left.{hint}" if left else "Clean." if not problems else "Repaired.")
     raise typer.Exit(1 if left else 0)
 
@@ -206,6 +215,8 @@ def reindex_command(
                 if stop.is_set():
                     break
                 encoder = load_as_recorded(opened, each, settings)
+                for notice in encoder.notices:
+                    bar.message(notice)
                 bar.start(opened.count(), 0)
                 made[each] = indexer.replace(encoder)
         opened.persist_caches()

@@ -35,7 +35,7 @@ GranularityOption = Annotated[
     int | None, typer.Option(metavar="N", min=1, help="Content tokens a landmark [default: the model's own].")
 ]
 MaxTokensOption = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="Content tokens read of each document [default: all].")
+    int | None, typer.Option(metavar="N", min=0, help="Content tokens read of each document, 0 for all [default].")
 ]
 DEFAULT_COLLECTION = Path("lmk-collection")
 

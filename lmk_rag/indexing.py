@@ -24,7 +24,10 @@ windows of each length to fill them, and a few seconds of work on either kind of
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How an encoder is to be loaded; None means the collection's own, else the checkpoint's own."""
+    """How an encoder is to be loaded; None means the collection's own, else the checkpoint's own.
+
+    A ``max_tokens`` of 0 means all, whatever the collection has.
+    """
 
     model: str | None = None
     granularity: int | None = None
@@ -58,11 +61,14 @@ def load_as_recorded(collection: Collection, pooling: str | None, settings: Sett
     records = [each for each in collection.encoders() if "model" in each.fingerprint]
     record = (collection.encoder(pooling) if pooling else None) or next(iter(records), None)
     known = record.fingerprint if record else {}  # a new pooling joins the others with their settings
+    model = settings.model or known.get("model") or "default"
+    granularity = known.get("granularity") if model == known.get("model") else None  # another model has its own
+    limit = known.get("max_tokens") if settings.max_tokens is None else settings.max_tokens
     return Encoder.load(
-        settings.model or known.get("model") or "default",
+        model,
         pooling=pooling,
-        granularity=settings.granularity or known.get("granularity"),
-        max_tokens=settings.max_tokens or known.get("max_tokens"),
+        granularity=settings.granularity or granularity,
+        max_tokens=limit or None,
         device=settings.device,
     )
 
@@ -165,10 +171,20 @@ class Indexer:
         if record is None or differing(record.fingerprint, encoder.fingerprint()):
             record = _register(self.collection, encoder, active=False)
         made = self._fill(record, encoder)
-        if not record.active and not self.stop.is_set():
-            with self.collection.transaction() as transaction:
-                transaction.activate(record.id)
+        if not self.stop.is_set():
+            self._take_over(record)
         return made
+
+    def _take_over(self, record: EncoderRecord) -> None:
+        """Make an encoder the active one of its pooling, and drop what an abandoned change has left."""
+        every = [each for each in self.collection.encoders(active_only=False) if each.pooling == record.pooling]
+        if [each.id for each in every if each.active] == [record.id] and len(every) == 1:
+            return
+        with self.collection.transaction() as transaction:
+            transaction.activate(record.id)
+            for each in every:
+                if each.id != record.id and not each.active:
+                    transaction.drop_encoder(each.id)
 
     def _fill(self, record: EncoderRecord, encoder: "Encoder") -> int:
         made = 0

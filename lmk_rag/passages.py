@@ -4,9 +4,11 @@ A passage's offsets are exact: ``page_text[start:end] == passage.text``. Passage
 never the unit of retrieval.
 """
 
+import math
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +22,11 @@ _LONGEST = 700
 _AROUND = 400
 """Code points looked at on each side of a span to find where its sentences begin and end."""
 _TERMS_WEIGHT = 0.3
-"""What finding all of a query's terms in a span adds to its cosine, when spans are ranked."""
+"""What finding all of a query's terms in a passage adds to its cosine, when passages are ranked."""
+_MARGIN = 40
+"""Code points beside a span in which its cut words are looked for."""
+_GROWN = 60
+"""Spans that are grown to passages before the best of them are kept, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +38,9 @@ class Passage:
         start: first code point in the page's own text.
         end: code point after the last.
         text: ``page_text[start:end]``.
-        score: the best cosine of its evidence vectors with the query, in [-1, 1]; where a document has no evidence
-            vectors, the share of the query's terms that stand in it, in [0, 1].
+        score: the cosine of the evidence that it grew from with the query, in [-1, 1]; where a document has no
+            evidence vectors, the share of the query's terms that stand together there, rare ones counting more,
+            in [0, 1].
     """
 
     page: int
@@ -69,14 +76,16 @@ def from_evidence(
         count: how many passages are wanted.
     """
     text = PAGE_SEPARATOR.join(pages)
-    pattern = term_pattern(terms)
+    words = _Words(text, terms)
     likeliest = np.argsort(-cosines, kind="stable")[: max(10 * count, 50)]
-    if pattern is not None:
-        likeliest = np.union1d(likeliest, _spans_with_terms(text, spans, pattern))
-    coverage = np.array([_coverage(text[start:end], pattern, len(terms)) for start, end in spans[likeliest]])
-    order = likeliest[np.argsort(-(cosines[likeliest] + _TERMS_WEIGHT * coverage), kind="stable")]
-    best = zip(spans[order].tolist(), cosines[order].tolist(), strict=True)
-    return _distinct(pages, [(start, end, cosine) for (start, end), cosine in best], count)
+    likeliest = np.union1d(likeliest, _spans_with_words(spans, words))
+    # A span may begin or end inside a word that counts: looked at with a margin, then as the passage it grows to.
+    margins = [text[max(start - _MARGIN, 0) : end + _MARGIN] for start, end in spans[likeliest]]
+    likeliest = likeliest[_best_first(cosines[likeliest], [words.share(margin) for margin in margins])[:_GROWN]]
+    starts = _page_starts(pages)
+    grown = [_grow(pages, starts, int(spans[at, 0]), int(spans[at, 1]), float(cosines[at])) for at in likeliest]
+    order = _best_first(cosines[likeliest], [words.share(passage.text) if passage else 0.0 for passage in grown])
+    return _distinct([grown[at] for at in order], count)
 
 
 def from_terms(pages: Sequence[str], terms: Sequence[str], count: int) -> list[Passage]:
@@ -90,41 +99,56 @@ def from_terms(pages: Sequence[str], terms: Sequence[str], count: int) -> list[P
     Returns:
         Passages, best first; the document's beginning where no term occurs.
     """
-    pattern = term_pattern(terms)
-    text = PAGE_SEPARATOR.join(pages)
-    found = [(m.start(), m.end(), m.group().casefold()) for m in pattern.finditer(text)] if pattern else []
+    words = _Words(PAGE_SEPARATOR.join(pages), terms)
     scored = []
     first = 0
-    for last, (_, end, _) in enumerate(found):
-        while end - found[first][0] > _AROUND:
+    for last, (start, word) in enumerate(words.found):
+        end = start + len(word)
+        while end - words.found[first][0] > _AROUND:
             first += 1
-        inside = found[first : last + 1]
-        distinct = len({word for _, _, word in inside})
-        scored.append((inside[0][0], end, min(distinct / len(terms), 1.0), len(inside)))
+        inside = [word for _, word in words.found[first : last + 1]]
+        scored.append((words.found[first][0], end, words.share_of(inside), len(inside)))
     scored.sort(key=lambda each: (-each[2], -each[3], each[0]))
-    spans = [(start, end, score) for start, end, score, _ in scored[: 50 * count]]
-    return _distinct(pages, spans or [(0, min(len(text), 1), 0.0)], count)
+    best = [(start, end, share) for start, end, share, _ in scored[: 50 * count]] or [(0, 1, 0.0)]
+    starts = _page_starts(pages)
+    return _distinct([_grow(pages, starts, start, end, share) for start, end, share in best], count)
 
 
-def _spans_with_terms(text: str, spans: npt.NDArray[np.int32], pattern: re.Pattern[str]) -> npt.NDArray[np.int64]:
+class _Words:
+    """Where a query's terms stand in a document, and how much each of them says there: the rarer, the more."""
+
+    def __init__(self, text: str, terms: Sequence[str]) -> None:
+        self.pattern = term_pattern(terms)
+        found = self.pattern.finditer(text) if self.pattern else ()
+        self.found = [(match.start(), match.group().casefold()) for match in found]
+        counts = Counter(word for _, word in self.found)
+        self.weights = {word: 1 / (1 + math.log(count)) for word, count in counts.items()}
+        self.all = sum(self.weights.values()) + max(len(terms) - len(self.weights), 0)
+
+    def share(self, text: str) -> float:
+        """Tell how much of the query stands in a piece of the document, 0 to 1."""
+        return self.share_of(match.group().casefold() for match in self.pattern.finditer(text)) if self.pattern else 0.0
+
+    def share_of(self, words: Iterable[str]) -> float:
+        """Tell the same of words that were found; a term that the document lacks counts like one that it has once."""
+        return min(sum(self.weights.get(word, 0.0) for word in set(words)) / self.all, 1.0) if self.all else 0.0
+
+
+def _spans_with_words(spans: npt.NDArray[np.int32], words: _Words) -> npt.NDArray[np.int64]:
     """List the spans that hold the start of a term."""
-    starts = np.fromiter((match.start() for match in pattern.finditer(text)), dtype=np.int64)
+    starts = np.array([start for start, _ in words.found], dtype=np.int64)
     places = np.unique(np.searchsorted(spans[:, 0], starts, side="right") - 1)
     return places[places >= 0]
 
 
-def _coverage(text: str, pattern: re.Pattern[str] | None, terms: int) -> float:
-    if pattern is None:
-        return 0.0
-    return min(len({match.group().casefold() for match in pattern.finditer(text)}) / terms, 1.0)
+def _best_first(cosines: npt.NDArray[np.float32], shares: Sequence[float]) -> npt.NDArray[np.intp]:
+    return np.argsort(-(cosines + _TERMS_WEIGHT * np.array(shares)), kind="stable")
 
 
-def _distinct(pages: Sequence[str], spans: Sequence[tuple[int, int, float]], count: int) -> list[Passage]:
-    """Grow spans to passages and keep the first ``count`` that overlap none before."""
-    starts = _page_starts(pages)
+def _distinct(passages: Sequence[Passage | None], count: int) -> list[Passage]:
+    """Keep the first ``count`` passages that overlap none before."""
     kept: list[Passage] = []
-    for start, end, score in spans:
-        passage = _grow(pages, starts, start, end, score)
+    for passage in passages:
         if passage is not None and not any(_overlap(passage, other) for other in kept):
             kept.append(passage)
         if len(kept) == count:

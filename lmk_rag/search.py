@@ -170,7 +170,10 @@ class Searcher:
         else:
             scores = {document: (score + best.get(document, score)) / 2 for document, score in dense.items()}
         spans = {document: each.max(axis=0) for document, each in cosines.items()}
-        return Results(query, mode, record.pooling, SCORE_KINDS[mode], self._hits(scores, k, query, record, spans))
+        hits = self._hits(scores, k, query, record, spans)
+        missing = len(self.collection.missing(record.id))
+        note = f"{missing} documents have no {record.pooling} vector yet: `lmk-rag reindex` makes them."
+        return Results(query, mode, record.pooling, SCORE_KINDS[mode], hits, (note,) if missing else ())
 
     def _hits(
         self,
@@ -201,10 +204,12 @@ class Searcher:
         return tuple(from_evidence(pages, stored.spans, cosines, terms, _PASSAGES))
 
     def _record(self, pooling: str | None) -> EncoderRecord | None:
-        """Choose whose vectors to search: the pooling asked for, else lmk, else the first that is indexed."""
+        """Choose whose vectors to search: the one asked for, else lmk, else the first; a complete one goes first."""
         records = {record.pooling: record for record in self.collection.encoders() if "base" in record.fingerprint}
         if pooling is None:
-            return records.get("lmk") or next(iter(records.values()), None)
+            wanted = sorted(records.values(), key=lambda record: record.pooling != "lmk")
+            complete = (record for record in wanted if not self.collection.missing(record.id))
+            return next(complete, next(iter(wanted), None))
         if pooling not in records:
             raise CollectionError(
                 f"{self.collection.path} has no {pooling} vectors (it has {', '.join(records) or 'none'}): add them "

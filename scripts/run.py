@@ -72,7 +72,10 @@ def main() -> int:
         return status
 
     print("run: opening the page (Ctrl-C stops it)", flush=True)
-    return lmk_rag("ui", "--collection", str(collection))[0]
+    arguments = ["ui", "--collection", str(collection)]
+    if os.name != "nt":
+        os.execv(COMMAND, [str(COMMAND), *arguments])  # so that whoever ends this process ends the page
+    return lmk_rag(*arguments)[0]
 
 
 if __name__ == "__main__":

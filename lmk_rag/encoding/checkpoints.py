@@ -120,7 +120,9 @@ def _base_folder() -> str:
 
 def _named(model: str, pooling: str | None, granularity: int | None) -> Checkpoint:
     folder = Path(model).expanduser()
-    if not folder.is_dir():
+    if folder.is_dir():
+        model = str(folder.absolute())  # so that it is found again from another folder
+    else:
         folder = _from_hub(model)
     if (folder / "lmk_rag.json").is_file():
         return _ours(folder, model)

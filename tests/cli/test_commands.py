@@ -1,6 +1,7 @@
 """The other commands: what they print, as JSON and for people, and their exit codes."""
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -161,6 +162,31 @@ def test_reindex_with_another_granularity(run: Run, run_json: RunJson, folder: P
     assert run_json("info")["encoders"][0]["granularity"] == 8
     assert run_json("ingest", folder)["unchanged"] == 3
     assert "0 documents by mean" in run("reindex").stdout
+
+
+def test_reindex_by_another_model_takes_that_models_granularity(
+    run: Run, run_json: RunJson, folder: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
+    made = tmp_path / "made"
+    shutil.copytree(tiny_bert, made)
+    (made / "lmk_rag.json").write_text('{"pooling": "mean", "granularity": 8}', encoding="utf-8")
+    run("ingest", folder, "--max-tokens", "5")
+    run_json("reindex", "--model", made)
+    assert [(each["granularity"], each["max_tokens"]) for each in run_json("info")["encoders"]] == [(8, 5)]
+    run_json("reindex", "--max-tokens", "0")
+    assert run_json("info")["encoders"][0]["max_tokens"] is None
+
+
+def test_verify_without_faiss_judges_no_index_file(
+    run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("ingest", folder)
+    files = sorted(path.name for path in (tmp_path / "collection").iterdir())
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    result = run("verify", "--repair")
+    assert result.exit_code == 2
+    assert "FAISS is not installed" in result.stderr
+    assert sorted(path.name for path in (tmp_path / "collection").iterdir()) == files
 
 
 def test_version_and_help_need_no_torch() -> None:

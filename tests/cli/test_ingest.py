@@ -301,6 +301,41 @@ def test_a_pooling_that_joins_later_takes_the_others_settings(run_json: RunJson,
     assert [(each["granularity"], each["max_tokens"]) for each in run_json("info")["encoders"]] == [(16, 10)] * 2
 
 
+def test_interrupted_while_a_pooling_is_added_it_is_told(
+    run: Run, run_json: RunJson, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_json("ingest", folder)
+    original = Indexer.add_missing
+
+    def interrupted(self: Indexer) -> int:
+        signal.raise_signal(signal.SIGINT)
+        return original(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Indexer, "add_missing", interrupted)
+        result = run("ingest", folder, "--pooling", "lmk")
+    assert "Run the same command again to go on" in result.stderr
+    assert "3 documents have no lmk vector" in run("verify").stderr
+    run_json("ingest", folder)
+    assert "no lmk vector" not in run("verify").stderr
+
+
+def test_prune_removes_a_named_file_that_is_gone(run_json: RunJson, folder: Path) -> None:
+    run_json("ingest", folder)
+    (folder / "sea.txt").unlink()
+    report = run_json("ingest", folder / "sea.txt", "--prune")
+    assert (report["removed"], report["failed"], report["documents"]) == (1, [], 2)
+
+
+def test_a_model_named_by_a_relative_path_is_found_from_anywhere(
+    run_json: RunJson, folder: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tiny_bert.parent)
+    run_json("ingest", folder, "--model", tiny_bert.name, "--pooling", "mean", "--granularity", "8")
+    monkeypatch.chdir(tmp_path)
+    assert run_json("search", "whales", "-k", "1")["hits"][0]["path"] == str(folder / "sea.txt")
+
+
 def test_interrupted_once_the_batch_is_kept_and_the_rest_comes_later(
     run: Run, run_json: RunJson, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -101,6 +101,17 @@ def test_an_interrupted_change_of_encoder_goes_on(make_collection: Make, monkeyp
     assert active.fingerprint["granularity"] == 8
 
 
+def test_what_an_abandoned_change_of_encoder_left_is_dropped(make_collection: Make) -> None:
+    collection = make_collection(["one"])
+    stopped = threading.Event()
+    stopped.set()
+    with collection.write("test"):
+        Indexer(collection, [], stop=stopped).replace(Encoder.load(pooling="mean", granularity=4))
+        assert len(collection.encoders(active_only=False)) == 2
+        Indexer(collection, []).replace(Encoder.load(pooling="mean"))
+    assert [record.fingerprint["granularity"] for record in collection.encoders(active_only=False)] == [32]
+
+
 def test_an_unchanged_encoder_has_nothing_to_replace(make_collection: Make) -> None:
     collection = make_collection(["one"])
     with collection.write("test"):

@@ -68,6 +68,30 @@ def test_the_querys_own_words_decide_between_spans_of_like_cosine() -> None:
     assert found[0].text == "Ships follow the whale."
 
 
+def test_a_word_that_a_span_cuts_counts_in_the_passage() -> None:
+    page = (
+        "Rain fell on the plain in the spring. Snow fell in Marrakesh on a night in May. Rain fell in the hills again."
+    )
+    cut, end = page.index("rakesh"), page.index(" Rain fell in")
+    spans = np.array([[0, 37], [38, cut], [cut, end], [end + 1, len(page)]], np.int32)
+    cosines = np.array([0.30, 0.10, 0.10, 0.31], np.float32)
+    (passage,) = from_evidence([page], spans, cosines, ("snow", "fell", "marrakesh"), 1)
+    assert passage.text == "Snow fell in Marrakesh on a night in May."
+
+
+def test_rare_words_count_more_than_common_ones() -> None:
+    common = "The player took part. He had a part. It was part of it."
+    page = f"{common} {common} A master of chess left the hall."
+    spans = np.array([[0, len(common)], [page.index("A master"), len(page)]], np.int32)
+    cosines = np.array([0.20, 0.18], np.float32)
+    (passage,) = from_evidence([page], spans, cosines, ("chess", "part"), 1)
+    assert passage.text == "A master of chess left the hall."
+    # "part" stands 3 times: weight 1 / (1 + ln 3) = 0.4765 beside the 1 of "chess", in windows of their own.
+    apart = f"A master of chess left. {'word ' * 200}{common}"
+    best = from_terms([apart], ["chess", "part"], 2)
+    assert [each.score for each in best] == pytest.approx([1 / 1.4765, 0.4765 / 1.4765], abs=1e-3)
+
+
 def test_terms_alone_find_where_they_stand_together() -> None:
     found = from_terms(PAGES, ["whale", "ships"], 1)
     assert found[0].page == 2

@@ -134,6 +134,16 @@ def test_lmk_is_searched_where_it_is_indexed_else_the_first(make_collection: Mak
     assert Searcher(make_collection(TEXTS, ("cls", "mean"))).search("sea", pooling="mean").pooling == "mean"
 
 
+def test_a_pooling_that_lacks_vectors_is_not_the_default_and_says_so(make_collection: Make) -> None:
+    collection = make_collection(TEXTS, ("mean", "lmk"))
+    record = collection.encoder("lmk")
+    assert record is not None
+    with collection.write("test"), collection.transaction() as transaction:
+        transaction.remove_embedding(1, record.id)
+    assert Searcher(collection).search("sea").pooling == "mean"
+    assert "1 documents have no lmk vector yet" in Searcher(collection).search("sea", pooling="lmk").notes[0]
+
+
 def test_another_model_is_refused_with_both_values(make_collection: Make, tmp_path: Path, tiny_bert: Path) -> None:
     from transformers import AutoModel, AutoTokenizer
 
