@@ -70,13 +70,13 @@ def test_the_querys_own_words_decide_between_spans_of_like_cosine() -> None:
 
 def test_a_word_that_a_span_cuts_counts_in_the_passage() -> None:
     page = (
-        "Rain fell on the plain in the spring. Snow fell in Marrakesh on a night in May. Rain fell in the hills again."
+        "Rain fell on the plain in the spring. Snow fell in Marrakesh on one cold night. Rain fell in the hills again."
     )
     cut, end = page.index("rakesh"), page.index(" Rain fell in")
     spans = np.array([[0, 37], [38, cut], [cut, end], [end + 1, len(page)]], np.int32)
     cosines = np.array([0.30, 0.10, 0.10, 0.31], np.float32)
     (passage,) = from_evidence([page], spans, cosines, ("snow", "fell", "marrakesh"), 1)
-    assert passage.text == "Snow fell in Marrakesh on a night in May."
+    assert passage.text == "Snow fell in Marrakesh on one cold night."
 
 
 def test_rare_words_count_more_than_common_ones() -> None:
