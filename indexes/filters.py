@@ -25,8 +25,6 @@ _TEXT_FIELDS = {
 }
 _NUMBER_FIELDS = {"id": "id", "pages": "pages", "characters": "characters"}
 _DATE_FIELDS = {"added": "added", "updated": "updated"}
-FIELDS = (*_TEXT_FIELDS, *_NUMBER_FIELDS, *_DATE_FIELDS)
-"""The fields of every document; any other name is a key of its own metadata."""
 
 Sql = tuple[str, tuple[Any, ...]]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexes.errors import CollectionError
-from indexes.records import EncoderRecord, Failure, StoredDocument, StoredEmbedding, encode_text
+from indexes.records import EncoderRecord, Failure, StoredDocument, StoredEmbedding
 
 DOCUMENT_COLUMNS = (
     "id, source, external_id, title, kind, pages, characters, text_bytes, metadata, sha256, text_sha256, size, "
@@ -33,11 +33,6 @@ def to_json(value: Mapping[str, Any], what: str) -> str:
         return json.dumps(dict(value), allow_nan=False)
     except (TypeError, ValueError) as error:
         raise CollectionError(f"{what} cannot be stored as JSON: {error}") from error
-
-
-def optional(text: str | None) -> bytes | None:
-    """Encode a text column that may be NULL."""
-    return None if text is None else encode_text(text)
 
 
 def document(row: tuple[Any, ...]) -> StoredDocument:

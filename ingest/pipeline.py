@@ -245,7 +245,7 @@ class _Ingest:
     def _check_settings(self, collection: Collection, *, nothing_new: bool) -> None:
         """Refuse settings that differ from the collection's even where no file would need the encoder."""
         settings = self.options.settings
-        if nothing_new and (settings.model or settings.granularity or settings.max_tokens):
+        if nothing_new and (settings.model or settings.granularity or settings.max_tokens is not None):
             for record in collection.encoders():
                 load_encoder(collection, record.pooling, settings)
 

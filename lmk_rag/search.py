@@ -92,6 +92,7 @@ class Searcher:
         self.collection = collection
         self.device = device
         self._encoders: dict[int, Encoder] = {}
+        self._lacking: dict[int, tuple[int, int]] = {}
         self._lock = threading.Lock()
 
     @classmethod
@@ -171,7 +172,7 @@ class Searcher:
             scores = {document: (score + best.get(document, score)) / 2 for document, score in dense.items()}
         spans = {document: each.max(axis=0) for document, each in cosines.items()}
         hits = self._hits(scores, k, query, record, spans)
-        missing = len(self.collection.missing(record.id))
+        missing = self._missing(record)
         note = f"{missing} documents have no {record.pooling} vector yet: `lmk-rag reindex` makes them."
         return Results(query, mode, record.pooling, SCORE_KINDS[mode], hits, (note,) if missing else ())
 
@@ -208,7 +209,7 @@ class Searcher:
         records = {record.pooling: record for record in self.collection.encoders() if "base" in record.fingerprint}
         if pooling is None:
             wanted = sorted(records.values(), key=lambda record: record.pooling != "lmk")
-            complete = (record for record in wanted if not self.collection.missing(record.id))
+            complete = (record for record in wanted if not self._missing(record))
             return next(complete, next(iter(wanted), None))
         if pooling not in records:
             raise CollectionError(
@@ -216,6 +217,14 @@ class Searcher:
                 f"with `lmk-rag ingest PATH --pooling {pooling} --collection {self.collection.path}`."
             )
         return records[pooling]
+
+    def _missing(self, record: EncoderRecord) -> int:
+        """Count the documents without a vector of an encoder, once a generation: it takes a look at all of them."""
+        generation = self.collection.generation
+        known = self._lacking.get(record.id)
+        if known is None or known[0] != generation:
+            known = self._lacking[record.id] = (generation, len(self.collection.missing(record.id)))
+        return known[1]
 
     def encoder(self, record: EncoderRecord) -> "Encoder":
         """Give the encoder that made a collection's vectors, loaded once.

@@ -295,6 +295,13 @@ def test_a_missing_faiss_is_told_before_anything_is_embedded(
     assert 'pip install "lmk-rag[cpu]"' in result.stderr
 
 
+def test_another_limit_is_refused_where_nothing_is_new_too(run: Run, folder: Path) -> None:
+    run("ingest", folder, "--max-tokens", "5")
+    result = run("ingest", folder, "--max-tokens", "0")
+    assert result.exit_code == 2
+    assert "made with max_tokens 5, and this encoder has max_tokens None" in result.stderr
+
+
 def test_a_pooling_that_joins_later_takes_the_others_settings(run_json: RunJson, folder: Path) -> None:
     run_json("ingest", folder, "--pooling", "mean", "--granularity", "16", "--max-tokens", "10")
     run_json("ingest", folder, "--pooling", "lmk")
