@@ -64,6 +64,12 @@ def base_model() -> str:
     return HUB_NAME
 
 
+def is_original(folder: str) -> bool:
+    """Tell whether a model folder holds the weights that the shipped adapters were trained on."""
+    weights = Path(folder, "model.safetensors")
+    return weights.is_file() and sha256_file(weights) == _SHA256["model.safetensors"]
+
+
 def _verified(folder: Path) -> Path:
     for name, expected in _SHA256.items():
         path = folder / name

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from lmk_rag.encoding.base_model import HUB_NAME, ModelError, base_model
+from lmk_rag.encoding.base_model import HUB_NAME, ModelError, base_model, is_original
 
 logger = logging.getLogger(__name__)
 
@@ -99,15 +99,15 @@ def shipped_poolings() -> list[str]:
 
 
 def _default(pooling: str | None) -> Checkpoint:
-    wanted = pooling or "lmk"
-    if wanted in shipped_poolings():
-        ours = _ours(SHIPPED / _ADAPTER_OF.get(wanted, wanted), "default")
-        return replace(ours, pooling=wanted)
     base = Checkpoint(model="default", base=_base_folder(), pooling="mean", window=512)
-    if pooling is None:
-        told = "No trained landmark adapter is installed: the base model is used with its own mean pooling."
-        base = replace(base, notices=(*base.notices, told))
-    return base
+    wanted = pooling or "lmk"
+    if not is_original(base.base):
+        told = "The shipped adapters do not fit the base of LMK_RAG_BASE: it is used with its own mean pooling."
+        return base if pooling else replace(base, notices=(told,))
+    if wanted not in shipped_poolings():
+        return base
+    adapter = SHIPPED / _ADAPTER_OF.get(wanted, wanted)
+    return replace(_ours(adapter, "default"), pooling=wanted)
 
 
 def _base_folder() -> str:

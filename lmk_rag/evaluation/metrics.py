@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from lmk_rag.evaluation.extras import require
 
-MEASURES = {"ndcg@10": "nDCG@10", "recall@10": "R@10", "recall@100": "R@100", "mrr@10": "RR@10"}
+MEASURES = {"ndcg@10": "nDCG@10", "recall@1": "R@1", "recall@10": "R@10", "recall@100": "R@100", "mrr@10": "RR@10"}
 """What is measured, and what ``ir_measures`` calls it."""
 LENGTHS = (512, 1024, 2048, 4096, 8192, 16_384)
 """Upper ends, in tokens, of the rows of the table by length; the last row is everything above."""

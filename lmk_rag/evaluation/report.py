@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 PAIRED = "ndcg@10"
 """The measure of the paired test and of the tables by length and kind."""
+LONG = 4096
+"""Tokens over which a document counts as long in the paired tests within parts of the queries."""
 
 
 def compare(
@@ -37,8 +39,10 @@ def compare(
 
     Returns:
         ``dataset``; ``results``, for each system its averages, ``ci95`` (for each measure the 95 % bootstrap
-        interval), ``by_length`` and ``by_kind`` (nDCG@10), ``seconds`` and ``tokens``; and ``paired``, for each
-        two systems the ``difference`` of nDCG@10 (``a`` minus ``b``) and its ``p``.
+        interval), ``by_length`` and ``by_kind`` (nDCG@10), ``seconds`` and ``tokens``; ``paired``, for each
+        two systems the ``difference`` of nDCG@10 (``a`` minus ``b``) and its ``p``; and ``paired_within``, the same
+        ``within`` the queries of one kind, those for documents of over 4,096 tokens, and those of one kind for such
+        documents.
     """
     qrels = {query: grades for part in parts for query, grades in part.qrels.items()}
     kinds = {query: kind for part in parts for query, kind in part.kinds.items()}
@@ -60,11 +64,32 @@ def compare(
                 "tokens": sum(each.tokens for each in found),
             }
         )
-    pairs = []
-    for a, b in combinations(systems, 2):
-        difference, p = metrics.paired(values[a], values[b], groups)
-        pairs.append({"a": a, "b": b, "difference": difference, "p": p})
-    return {"dataset": name, "results": results, "paired": pairs}
+    within = _parts_of_queries(kinds, {query for query, key in groups.items() if lengths[key] > LONG}, len(qrels))
+    return {
+        "dataset": name,
+        "results": results,
+        "paired": [_pair(values, a, b, groups) for a, b in combinations(systems, 2)],
+        "paired_within": [
+            {"within": part, "queries": len(queries), **_pair(values, a, b, groups, queries)}
+            for part, queries in within.items()
+            for a, b in combinations(systems, 2)
+        ],
+    }
+
+
+def _parts_of_queries(kinds: Mapping[str, str], long: set[str], everything: int) -> dict[str, set[str]]:
+    """The kinds, the queries for long documents, and the kinds among these; none that is empty or holds all."""
+    parts = {kind: {query for query in kinds if kinds[query] == kind} for kind in sorted(set(kinds.values()))}
+    parts |= {"over 4k": long} | {f"over 4k, {kind}": queries & long for kind, queries in parts.items()}
+    return {part: queries for part, queries in parts.items() if 0 < len(queries) < everything}
+
+
+def _pair(
+    values: Mapping[str, metrics.Values], a: str, b: str, groups: Mapping[str, str], queries: set[str] | None = None
+) -> dict[str, Any]:
+    one, other = ({q: v for q, v in values[name].items() if queries is None or q in queries} for name in (a, b))
+    difference, p = metrics.paired(one, other, groups)
+    return {"a": a, "b": b, "difference": difference, "p": p}
 
 
 def show(report: Mapping[str, Any], console: Console) -> None:
@@ -86,10 +111,13 @@ def show(report: Mapping[str, Any], console: Console) -> None:
     console.print(averages)
     _by_group(report, "by_length", [*metrics.LENGTH_NAMES], "nDCG@10 by the document's tokens, up to", console)
     _by_group(report, "by_kind", None, "nDCG@10 by kind of query", console)
-    if report["paired"]:
-        differences = Table("a", "b", "difference", "p", title="nDCG@10 of a minus b, paired test over documents")
-        for pair in report["paired"]:
-            differences.add_row(pair["a"], pair["b"], f"{pair['difference']:+.3f}", f"{pair['p']:.4f}")
+    everywhere = [{"within": "all", **pair} for pair in report["paired"]]
+    if everywhere:
+        title = "nDCG@10 of a minus b, paired test over documents"
+        differences = Table("within", "a", "b", "difference", "p", title=title)
+        for pair in [*everywhere, *report["paired_within"]]:
+            figures = f"{pair['difference']:+.3f}", f"{pair['p']:.4f}"
+            differences.add_row(pair["within"], pair["a"], pair["b"], *figures)
         console.print(differences)
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Callable, Sequence
 
 from indexes.collection import Collection
 from indexes.records import Document
-from lmk_rag.encoding.encoder import Encoder
+from lmk_rag.encoding.encoder import Embedding, Encoder
 from lmk_rag.evaluation.beir import Dataset
 from lmk_rag.evaluation.systems import DEPTH, Options, Progress, Run, load_encoder
+from lmk_rag.evaluation.vectors import VectorCache
 from lmk_rag.indexing import Indexer
 from lmk_rag.search import Searcher
 
@@ -17,6 +19,22 @@ POOLING = "lmk"
 _MODES = {"lmk+evidence": ("dense", True), "hybrid": ("hybrid", False), "hybrid+evidence": ("hybrid", True)}
 _SOURCE = "evaluation"
 _DOCUMENTS_A_BATCH = 16
+
+
+class CachedEncoder(Encoder):
+    """An encoder that takes documents' embeddings from the cache of vectors, which the dense systems fill and read."""
+
+    def __init__(self, encoder: Encoder, cache: VectorCache) -> None:
+        """Take a loaded encoder and the cache of its fingerprint."""
+        super().__init__(
+            encoder.checkpoint, encoder.tokenizer, encoder.network, window=encoder.window, max_tokens=encoder.max_tokens
+        )
+        self._cache = cache
+
+    def encode_documents(self, texts: Sequence[str], progress: Callable[[int], None] | None = None) -> list[Embedding]:
+        """Embed whole documents, as the encoder does; evidence has been rounded to float16 on its way."""
+        kept = self._cache.embeddings(texts, super().encode_documents)
+        return [Embedding(each.vector, each.evidence, each.spans, each.tokens, each.truncated) for each in kept]
 
 
 def run_searched(name: str, dataset: Dataset, options: Options, progress: Progress | None = None) -> Run:
@@ -33,7 +51,9 @@ def run_searched(name: str, dataset: Dataset, options: Options, progress: Progre
     """
     mode, evidence = _MODES[name]
     began = time.monotonic()
-    encoder = load_encoder(POOLING, options)
+    loaded = load_encoder(POOLING, options)
+    cache = VectorCache(options.cache, loaded.fingerprint(), evidence=True)
+    encoder = CachedEncoder(loaded, cache)
     folder = options.cache / f"collection-{_digest(dataset, encoder)}"
     with Collection.open(folder, create=True) as collection:
         ids, tokens = _index(collection, dataset, encoder, name, progress)
@@ -44,6 +64,7 @@ def run_searched(name: str, dataset: Dataset, options: Options, progress: Progre
             scores[query] = {ids[hit.id]: hit.score for hit in results.hits}
             if progress:
                 progress(f"{name}, queries", done, len(dataset.queries))
+    cache.close()
     return Run(scores, time.monotonic() - began, tokens)
 
 

@@ -26,7 +26,22 @@ class Embedded(Protocol):
     @property
     def evidence(self) -> FloatArray: ...  # noqa: D102
     @property
+    def spans(self) -> npt.NDArray[np.int32]: ...  # noqa: D102
+    @property
     def tokens(self) -> int: ...  # noqa: D102
+    @property
+    def truncated(self) -> int: ...  # noqa: D102
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An embedding as it was read from the cache; see :class:`lmk_rag.encoding.encoder.Embedding`."""
+
+    vector: FloatArray
+    evidence: FloatArray
+    spans: npt.NDArray[np.int32]
+    tokens: int
+    truncated: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +76,18 @@ class VectorCache:
             fingerprint: everything that decides a vector, JSON-able; ``model``, a mere name, does not count.
             evidence: keep evidence vectors too.
         """
-        told = {key: value for key, value in fingerprint.items() if key != "model"} | {"evidence": evidence}
+        told = {key: value for key, value in fingerprint.items() if key != "model"} | {
+            "evidence": evidence,
+            "spans": evidence,
+        }
         digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
         folder.mkdir(parents=True, exist_ok=True)
         self.keeps_evidence = evidence
         self._database = sqlite3.connect(folder / f"{digest[:24]}.sqlite")
         self._database.execute(
             "CREATE TABLE IF NOT EXISTS vectors "
-            "(text TEXT PRIMARY KEY, vector BLOB, evidence BLOB, tokens INTEGER, seconds REAL) WITHOUT ROWID"
+            "(text TEXT PRIMARY KEY, vector BLOB, evidence BLOB, spans BLOB, tokens INTEGER, truncated INTEGER, "
+            "seconds REAL) WITHOUT ROWID"
         )
 
     def close(self) -> None:
@@ -88,9 +107,7 @@ class VectorCache:
             encode: an encoder's method.
             progress: called with the texts done and all texts after each batch.
         """
-        digests = {
-            key: hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for key, text in texts.items()
-        }
+        digests = {key: _digest(text) for key, text in texts.items()}
         known = {row[0] for row in self._database.execute("SELECT text FROM vectors")}
         missing = {digest: texts[key] for key, digest in digests.items() if digest not in known}
         everything = len(set(digests.values()))
@@ -102,6 +119,19 @@ class VectorCache:
                 progress(done, everything)
         return self._read(digests)
 
+    def embeddings(self, texts: Sequence[str], encode: Callable[[Sequence[str]], Sequence[Embedded]]) -> list[Kept]:
+        """The texts' embeddings, in order, with evidence in float32 again; those not yet in the file are encoded."""
+        self.get({_digest(text): text for text in texts}, encode)
+        return [self._kept(_digest(text)) for text in texts]
+
+    def _kept(self, digest: str) -> Kept:
+        vector, evidence, spans, tokens, truncated = self._database.execute(
+            "SELECT vector, evidence, spans, tokens, truncated FROM vectors WHERE text = ?", (digest,)
+        ).fetchone()
+        whole = np.frombuffer(vector, dtype=np.float32)
+        parts = np.frombuffer(evidence, dtype=np.float16).reshape(-1, len(whole)).astype(np.float32)
+        return Kept(whole, parts, np.frombuffer(spans, dtype=np.int32).reshape(-1, 2), tokens, truncated)
+
     def _encode(self, batch: Sequence[tuple[str, str]], encode: Callable[[Sequence[str]], Sequence[Embedded]]) -> None:
         began = time.monotonic()
         embeddings = encode([text for _, text in batch])
@@ -112,13 +142,15 @@ class VectorCache:
                 digest,
                 embedding.vector.astype(np.float32).tobytes(),
                 embedding.evidence.astype(np.float16).tobytes() if self.keeps_evidence else b"",
+                embedding.spans.astype(np.int32).tobytes() if self.keeps_evidence else b"",
                 embedding.tokens,
+                embedding.truncated,
                 took * embedding.tokens / tokens,
             )
             for (digest, _), embedding in zip(batch, embeddings, strict=True)
         ]
         with self._database:
-            self._database.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?, ?)", rows)
+            self._database.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
     def _read(self, digests: Mapping[str, str]) -> Vectors:
         matrix, evidence, owners, tokens, seconds = [], [], [], 0, 0.0
@@ -140,6 +172,10 @@ class VectorCache:
             tokens=tokens,
             seconds=seconds,
         )
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _batches(texts: Mapping[str, str]) -> list[list[tuple[str, str]]]:

@@ -1,11 +1,13 @@
 """Defaults, what is forced against them, and what the user is told."""
 
+import hashlib
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from lmk_rag.encoding import base_model as base_models
 from lmk_rag.encoding import checkpoints
 from tests.encoding.conftest import Load
 from tests.encoding.folders import generation, own, stock4
@@ -88,6 +90,13 @@ def test_the_default_without_adapters_is_mean_with_a_notice(tiny_reference: Refe
     assert told(load, "default", pooling="mean") == []
 
 
+def test_adapters_are_not_laid_on_another_base(tiny_bert: Path, load: Load, shipped: Path) -> None:
+    own(tiny_bert, shipped / "mean", "mean", granularity=16)
+    encoder = load("default", pooling="mean")
+    assert encoder.checkpoint.base == str(tiny_bert)
+    assert encoder.granularity == 32
+
+
 @pytest.mark.usefixtures("shipped")
 def test_landmarks_are_one_option_away(load: Load) -> None:
     with pytest.warns(UserWarning, match="mean"):
@@ -99,13 +108,17 @@ def test_the_real_default_reads_512_positions(
     base_reference: Reference, load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoints, "SHIPPED", tmp_path)
-    encoder = load("default")
+    encoder = load("default", pooling="mean")
     assert (encoder.pooling, encoder.window, encoder.dimension) == ("mean", 512, 384)
     wanted = base_reference.expect("The river runs.", "mean", window=512).vector
     np.testing.assert_allclose(encoder.encode_documents(["The river runs."])[0].vector, wanted, atol=1e-5)
 
 
-def test_shipped_adapters_are_the_default(tiny_bert: Path, load: Load, shipped: Path) -> None:
+def test_shipped_adapters_are_the_default(
+    tiny_bert: Path, load: Load, shipped: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = hashlib.sha256((tiny_bert / "model.safetensors").read_bytes()).hexdigest()
+    monkeypatch.setitem(base_models._SHA256, "model.safetensors", weights)
     for pooling, granularity in (("lmk", 16), ("cls", 32), ("mean", 32)):
         own(tiny_bert, shipped / pooling, pooling, granularity=granularity)
     assert told(load, "default") == told(load, "default", pooling="mcls") == []

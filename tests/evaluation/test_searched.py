@@ -65,3 +65,15 @@ def test_an_interrupted_run_indexes_the_rest(options: Options, monkeypatch: pyte
 
     assert calls == [2, 2, 2, 1]
     assert len(run.scores) == len(dataset().queries)
+
+
+def test_the_dense_system_and_the_search_embed_a_document_once(
+    options: Options, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_system("lmk", dataset(), options)
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("a document was embedded again")
+
+    monkeypatch.setattr(Encoder, "encode_documents", refuse)
+    assert set(run_system("hybrid+evidence", dataset(), options).scores) == set(dataset().queries)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -162,11 +163,11 @@ def test_report_has_the_documented_keys(made: dict[str, Any]) -> None:
     found = made
     json.dumps(found)  # plain values only
 
-    assert set(found) == {"dataset", "results", "paired"}
+    assert set(found) == {"dataset", "results", "paired", "paired_within"}
     assert [row["system"] for row in found["results"]] == ["bm25", "base-mean", "lmk", "lmk-maxsim", "chunks"]
     for row in found["results"]:
         assert set(row) == {
-            *("system", "ndcg@10", "recall@10", "recall@100", "mrr@10"),
+            *("system", "ndcg@10", "recall@1", "recall@10", "recall@100", "mrr@10"),
             *("ci95", "by_length", "by_kind", "seconds", "tokens"),
         }
         low, high = row["ci95"]["ndcg@10"]
@@ -176,6 +177,28 @@ def test_report_has_the_documented_keys(made: dict[str, Any]) -> None:
     assert len(found["paired"]) == 10
     first = found["paired"][0]
     assert first["difference"] == pytest.approx(found["results"][0]["ndcg@10"] - found["results"][1]["ndcg@10"])
+
+
+def test_differences_within_kinds_and_long_documents() -> None:
+    data = Dataset(
+        name="set",
+        corpus={"short": "", "long": "", "other": ""},
+        queries={"q1": "", "q2": "", "q3": ""},
+        qrels={"q1": {"short": 1}, "q2": {"long": 1}, "q3": {"long": 1}},
+        kinds={"q1": "title", "q2": "title", "q3": "heading"},
+    )
+    right = {query: dict.fromkeys(found, 1.0) for query, found in data.qrels.items()}
+    second = {query: {"other": 2.0, **found} for query, found in right.items()}  # nDCG 1 / log2(3)
+    runs = {"a": right, "b": right | {"q2": second["q2"], "q3": {}}}
+    lengths = {"short": 4096, "long": 4097, "other": 1}
+
+    found = report.compare("set", [data], ["a", "b"], lambda name, _: systems.Run(runs[name], 0, 0), lengths)
+
+    lost = 1 - 1 / math.log2(3)
+    wanted = {"heading": (1, 1), "title": (2, lost / 2), "over 4k": (2, (1 + lost) / 2)}
+    wanted |= {"over 4k, heading": (1, 1), "over 4k, title": (1, lost)}
+    told = {each["within"]: (each["queries"], each["difference"]) for each in found["paired_within"]}
+    assert told == {part: (queries, pytest.approx(value)) for part, (queries, value) in wanted.items()}
 
 
 def test_tables_say_the_same(made: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from lmk_rag.evaluation import vectors
@@ -17,7 +18,9 @@ from lmk_rag.evaluation.vectors import FloatArray, VectorCache
 class Made:
     vector: FloatArray
     evidence: FloatArray
+    spans: npt.NDArray[np.int32]
     tokens: int
+    truncated: int = 0
 
 
 class Counting:
@@ -31,10 +34,13 @@ class Counting:
         if self.fails_after is not None and len(self.seen) + len(texts) > self.fails_after:
             raise KeyboardInterrupt
         self.seen += texts
-        return [
-            Made(np.full(3, len(text), np.float32), np.full((len(text) % 4, 3), len(text), np.float32), len(text))
-            for text in texts
-        ]
+        return [self.made(text) for text in texts]
+
+    @staticmethod
+    def made(text: str) -> Made:
+        size = len(text)
+        spans = np.array([[at, size] for at in range(size % 4)], np.int32).reshape(-1, 2)
+        return Made(np.full(3, size, np.float32), np.full((size % 4, 3), size, np.float32), spans, size, size // 2)
 
 
 TEXTS = {f"d{at}": "x" * (at + 1) for at in range(8)}
@@ -108,3 +114,20 @@ def test_equal_texts_are_encoded_once(tmp_path: Path) -> None:
 
     assert sorted(encode.seen) == ["other text", "same"]
     assert found.matrix[0].tolist() == found.matrix[1].tolist()
+
+
+def test_whole_embeddings_come_back_in_order_and_are_made_once(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path, {"base": "a"}, evidence=True)
+    cache.get({"a": "xxx", "b": "xxxx"}, Counting())
+    encode = Counting()
+    found = cache.embeddings(["xxxxx", "xxx", "xxxxx"], encode)
+    cache.close()
+
+    assert encode.seen == ["xxxxx"]
+    for text, each in zip(["xxxxx", "xxx", "xxxxx"], found, strict=True):
+        made = Counting.made(text)
+        assert each.vector.tolist() == made.vector.tolist()
+        assert each.evidence.tolist() == made.evidence.tolist()
+        assert each.evidence.dtype == np.float32
+        assert each.spans.tolist() == made.spans.tolist()
+        assert (each.tokens, each.truncated) == (made.tokens, made.truncated)
