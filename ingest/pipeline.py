@@ -14,7 +14,7 @@ from indexes.records import Document, Failure, StoredDocument
 from indexes.times import now
 from ingest.parsing import Parsed, parse_files
 from ingest.walk import Problem, absolute, fingerprint, is_gone, sha256, walk
-from lmk_rag.indexing import Indexer, Settings, batches, load_encoder
+from lmk_rag.indexing import Indexer, Settings, batches, load_encoder, refuse_foreign
 
 _WORKERS = max(1, min(4, (os.cpu_count() or 2) // 2))
 
@@ -155,6 +155,7 @@ class _Ingest:
         with ExitStack() as stack:
             collection = stack.enter_context(Collection.open(folder, create=True))
             stack.enter_context(collection.write("ingest"))
+            refuse_foreign(collection)
             changed = list(self.changed(collection))
             self._tidy(collection)
             self._check_settings(collection, nothing_new=not changed)

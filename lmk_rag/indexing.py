@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from indexes.collection import Collection
-from indexes.errors import FingerprintError
+from indexes.errors import CollectionError, FingerprintError
 from indexes.records import Document, EncoderRecord, StoredEmbedding
 
 if TYPE_CHECKING:
@@ -35,6 +35,25 @@ class Settings:
     device: str = "auto"
 
 
+def own_records(collection: Collection) -> list[EncoderRecord]:
+    """List the encoders of a collection that are this program's, and not another LangChain embedding."""
+    return [record for record in collection.encoders() if "base" in record.fingerprint]
+
+
+def refuse_foreign(collection: Collection) -> None:
+    """Refuse to embed into a collection whose vectors come from elsewhere.
+
+    Raises:
+        CollectionError: naming the LangChain embedding that made them.
+    """
+    foreign = [record for record in collection.encoders() if "base" not in record.fingerprint]
+    if foreign:
+        raise CollectionError(
+            f"The vectors of {collection.path} were made by {foreign[0].fingerprint.get('class')} through LangChain, "
+            "which this command cannot ask: add documents through the same LMKVectorStore, or name another collection."
+        )
+
+
 def load_encoder(collection: Collection, pooling: str | None, settings: Settings) -> "Encoder":
     """Load the encoder of a collection's pooling, as it was when the collection was made.
 
@@ -58,7 +77,7 @@ def load_as_recorded(collection: Collection, pooling: str | None, settings: Sett
     """Load an encoder by the settings asked for, then the collection's, then the checkpoint's; nothing is checked."""
     from lmk_rag.encoding.encoder import Encoder
 
-    records = [each for each in collection.encoders() if "model" in each.fingerprint]
+    records = own_records(collection)
     record = (collection.encoder(pooling) if pooling else None) or next(iter(records), None)
     known = record.fingerprint if record else {}  # a new pooling joins the others with their settings
     model = settings.model or known.get("model") or "default"
