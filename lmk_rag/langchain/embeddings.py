@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from langchain_core.embeddings import Embeddings
 
 from indexes.collection import Collection
-from lmk_rag.indexing import Settings, load_encoder
+from lmk_rag.indexing import Settings, load_encoder, own_records
 
 if TYPE_CHECKING:
     from lmk_rag.encoding.encoder import Encoder
@@ -95,6 +95,6 @@ class CollectionEmbeddings(LMKEmbeddings):
         Raises:
             FingerprintError: it cannot be had in the same state any more.
         """
-        poolings = [record.pooling for record in self._collection.encoders() if "base" in record.fingerprint]
+        poolings = [record.pooling for record in own_records(self._collection)]
         chosen = min(poolings, key=lambda pooling: pooling != "lmk", default=None)
         return load_encoder(self._collection, chosen, Settings(device=self.device))

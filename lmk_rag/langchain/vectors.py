@@ -13,7 +13,7 @@ from indexes.collection import Collection
 from indexes.errors import FingerprintError
 from indexes.records import Document, EncoderRecord, StoredEmbedding
 from indexes.transaction import Transaction
-from lmk_rag.indexing import Indexer, Settings, check_fingerprint, load_encoder
+from lmk_rag.indexing import Indexer, Settings, check_fingerprint, load_encoder, own_records
 from lmk_rag.langchain.embeddings import CollectionEmbeddings, LMKEmbeddings
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class OwnVectors(Vectors):
         records = self.collection.encoders()
         if not records:
             return None
-        own = [record for record in records if "base" in record.fingerprint]
+        own = own_records(self.collection)
         if not own:
             raise FingerprintError(
                 f"The vectors of {self.collection.path} were made by {_described(records[0].fingerprint)}: open it "
@@ -125,11 +125,7 @@ class OwnVectors(Vectors):
 
     def _beside(self, record: EncoderRecord | None) -> "list[Encoder]":
         """Load the encoders of the other poolings that the collection has, which would otherwise lack vectors."""
-        others = [
-            each
-            for each in self.collection.encoders()
-            if record is not None and each.id != record.id and "base" in each.fingerprint
-        ]
+        others = [each for each in own_records(self.collection) if record is not None and each.id != record.id]
         for each in others:
             if each.id not in self._others:
                 settings = Settings(device=self.embedding.device)

@@ -62,6 +62,8 @@ def save_adapter(network: nn.Module, weights: dict[str, Tensor], recipe: Recipe,
     config.inference_mode = True
     config.base_model_name_or_path = None
     config.save_pretrained(str(folder))
-    save_file(state, folder / "adapter_model.safetensors", metadata={"format": "pt"})
+    weights_file = folder / "adapter_model.safetensors"
+    save_file(state, weights_file, metadata={"format": "pt"})
+    weights_file.chmod((folder / "adapter_config.json").stat().st_mode)  # safetensors writes for the owner alone
     about = {"base": recipe.base, "pooling": pooling, "granularity": recipe.granularity, "window": recipe.window}
     (folder / "lmk_rag.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")

@@ -98,7 +98,7 @@ def test_set_up_does_nothing_when_the_stamp_matches(
     set_up.set_up("gpu", "https://torch.invalid/cu")
     assert ("uninstall", "--yes", "faiss-cpu") in commands
     assert ("install", "--index-url", "https://torch.invalid/cu", set_up.torch_pin()) in commands
-    assert commands[-1][-1] == ".[gpu,train,eval,dev]"
+    assert commands[-1][-1] == f".[gpu,{set_up.EXTRAS}]"
 
     # The chosen torch stays chosen when later commands do not name it again.
     commands.clear()
