@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
 STAMP = VENV / "lmk-rag-setup.json"
 FAISS_PACKAGES = {"cpu": "faiss-cpu", "gpu": "faiss-gpu"}
-EXTRAS = "train,eval,dev"
+EXTRAS = "llm,serve,mcp,train,eval,dev"
 
 
 def wanted(faiss: str, torch_index: str) -> dict[str, str]:

@@ -1,0 +1,1 @@
+"""What `lmk_rag.answer` is made of: sentences, the threshold, the prompt, the check of citations."""

@@ -1,0 +1,149 @@
+"""Without a language model: which sentences are quoted, where they stand, and when there is no answer."""
+
+from collections.abc import Callable
+
+import pytest
+
+from indexes.filters import Filter
+from lmk_rag.answer import NOT_FOUND, answer, stream
+from lmk_rag.answering.extractive import look
+from lmk_rag.answering.sentences import sentences_of
+from lmk_rag.answering.terms import QuestionTerms
+from lmk_rag.search import Searcher
+
+Make = Callable[..., Searcher]
+TEXTS = [
+    "The sea is deep and blue. Whales sing in the sea at night. Nobody knows why they sing.",
+    "Rust eats iron. It needs water and air. Paint keeps water away from iron.",
+    "Stars shine at night.",
+]
+pytestmark = pytest.mark.filterwarnings("ignore:default was trained for mean pooling")
+
+
+@pytest.mark.parametrize(
+    ("question", "quoted"),
+    [
+        ("When do whales sing?", "Whales sing in the sea at night."),
+        ("What keeps water away from iron?", "Paint keeps water away from iron."),
+        ("How deep is the sea?", "The sea is deep and blue."),
+        ("Does rust eat IRON?", "Rust eats iron."),
+    ],
+)
+def test_the_sentence_that_answers_is_quoted_first_or_alone(make_searcher: Make, question: str, quoted: str) -> None:
+    found = answer(make_searcher(TEXTS), question)
+    assert found.found
+    assert quoted in [each.quote for each in found.citations]
+    assert len(found.citations) <= 3
+    assert found.model is None
+
+
+def test_quotes_stand_exactly_where_they_say(make_searcher: Make) -> None:
+    searcher = make_searcher([["Page one is short.", "\n\n  Whales\n   sing at night,  e.g. in\n  winter. \n\nEnd."]])
+    (citation,) = answer(searcher, "When do whales sing?").citations
+    page = searcher.collection.page_texts(citation.id)[citation.page - 1]
+    assert citation.page == 2
+    assert page[citation.start : citation.end] == citation.quote == "Whales\n   sing at night,  e.g. in\n  winter."
+
+
+def test_the_text_names_its_citations_in_order(make_searcher: Make) -> None:
+    found = answer(make_searcher(TEXTS), "sea at night")
+    assert [each.n for each in found.citations] == list(range(1, len(found.citations) + 1))
+    assert found.text == " ".join(f"{each.quote} [{each.n}]" for each in found.citations)
+
+
+@pytest.mark.parametrize("question", ["Who won the football cup?", "What is zirconium?", "", "  ", "??", "\x00"])
+def test_what_the_documents_lack_is_not_found(make_searcher: Make, question: str) -> None:
+    found = answer(make_searcher(TEXTS), question)
+    assert (found.text, found.found, found.citations) == (NOT_FOUND, False, ())
+
+
+def test_nothing_is_found_in_an_empty_collection(make_searcher: Make) -> None:
+    assert not answer(make_searcher([]), "anything").found
+
+
+def test_json_has_the_contract_s_keys(make_searcher: Make) -> None:
+    found = answer(make_searcher(TEXTS), "What eats iron?").to_json()
+    assert list(found) == ["answer", "found", "citations", "model"]
+    assert list(found["citations"][0]) == ["n", "id", "path", "page", "start", "end", "quote"]
+
+
+def test_a_stream_without_a_model_is_the_answer_alone(make_searcher: Make) -> None:
+    searcher = make_searcher(TEXTS)
+    assert list(stream(searcher, "What eats iron?")) == [answer(searcher, "What eats iron?")]
+
+
+def test_quotes_come_in_reading_order_whichever_is_best(make_searcher: Make) -> None:
+    words = "alpha bravo charlie delta echo foxtrot golf hotel india juliet"
+    nine, ten = f"Some {words.removesuffix(' juliet')}.", f"All {words}."
+    found = answer(make_searcher([f"{nine} {ten}"]), words)
+    assert [each.quote for each in found.citations] == [nine, ten]
+
+
+def test_a_filter_keeps_documents_out(make_searcher: Make) -> None:
+    searcher = make_searcher(TEXTS)
+    assert answer(searcher, "When do whales sing?", filter=Filter.parse("path=/0.txt")).found
+    assert not answer(searcher, "When do whales sing?", filter=Filter.parse("path=/1.txt")).found
+
+
+def test_k_below_one_is_refused(make_searcher: Make) -> None:
+    with pytest.raises(ValueError, match="k must be at least 1, not 0"):
+        answer(make_searcher(TEXTS), "x", k=0)
+
+
+def test_sentences_have_the_encoder_s_own_cosines(make_searcher: Make) -> None:
+    from lmk_rag.encoding.encoder import Encoder
+
+    searcher = make_searcher(TEXTS, poolings=("mean",))
+    found = look(searcher, "When do whales sing?", k=3)
+    encoder = Encoder.load(pooling="mean")
+    asked = encoder.encode_queries(["When do whales sing?"])[0].vector
+    assert {each.text for each in found.sentences} == {
+        sentence.strip() for text in TEXTS for sentence in text.replace(". ", ".\n").splitlines()
+    }
+    for each in found.sentences:
+        expected = float(encoder.encode_documents([each.text])[0].vector @ asked)
+        assert each.cosine == pytest.approx(expected, abs=1e-4)
+    assert [each.score for each in found.sentences] == sorted((each.score for each in found.sentences), reverse=True)
+
+
+def test_a_repeated_sentence_is_quoted_once(make_searcher: Make) -> None:
+    found = answer(make_searcher(["Whales sing at night.", "Whales  sing at night. Other things too."]), "whales sing")
+    assert [" ".join(each.quote.split()) for each in found.citations].count("Whales sing at night.") == 1
+
+
+def test_terms_weigh_by_their_rarity_whatever_the_ending(make_searcher: Make) -> None:
+    searcher = make_searcher(["common rare"] + ["common"] * 98 + ["other"])
+    terms = QuestionTerms(searcher.collection, "common rare")
+    # The definition, by hand: log(1 + documents / (1 + how many hold the term)).
+    from math import log1p
+
+    common, rare = log1p(100 / 100), log1p(100 / 2)
+    assert terms.share("rare") == pytest.approx(rare / (common + rare))
+    assert terms.share("Commonly seen") == pytest.approx(common / (common + rare))
+    assert terms.share("rare, common") == 1
+    assert terms.share("uncommon") == 0
+    assert QuestionTerms(searcher.collection, "addresses used").share("One ADDRESS.") == 1
+
+
+def test_words_that_ask_do_not_count_unless_alone(make_searcher: Make) -> None:
+    collection = make_searcher(TEXTS).collection
+    assert QuestionTerms(collection, "What does rust mean?").terms == ["rust"]
+    assert QuestionTerms(collection, "What is the meaning?").terms == ["meaning"]
+
+
+def test_headings_and_long_tables_are_no_sentences() -> None:
+    page = "2.3 Protocol\n\n   TFTP uses port 69, see [9].  It is old.\n\n" + "cell " * 300
+    found = [page[start:end] for start, end in sentences_of(page, 0, len(page))]
+    assert found[:2] == ["TFTP uses port 69, see [9].", "It is old."]
+    assert all(len(each) <= 500 and each == each.strip() for each in found)
+    assert "".join(found[2:]).replace(" ", "") == "cell" * 300
+    assert [page[a:b] for a, b in sentences_of("2.3 Protocol", 0, 12)] == ["2.3 Protocol"]
+
+
+def test_a_sentence_that_a_passage_cuts_is_whole() -> None:
+    page = "One is here now. Two is a longer one and it goes on. Three ends it all."
+    start = page.index("longer")
+    long = "x " * 200 + "the passage " + "y " * 200
+    at = long.index("the")
+    assert sentences_of(long, at, at + 11) == [(at, at + 11)]  # no border is near
+    assert [page[a:b] for a, b in sentences_of(page, start, start + 3)] == ["Two is a longer one and it goes on."]
