@@ -1,7 +1,7 @@
 """A collection: one folder, its SQLite file the truth, its index files a cache of it."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -81,11 +81,11 @@ class Collection(Reader):
 
     # Searching
 
-    def fulltext(self, query: str, k: int, filter: Filter | None = None) -> list[tuple[int, float]]:
+    def fulltext(self, query: str | Sequence[str], k: int, filter: Filter | None = None) -> list[tuple[int, float]]:
         """Return the best documents by BM25, whatever the query holds.
 
         Args:
-            query: words, and phrases in double quotes; a document needs one of them.
+            query: words, and phrases in double quotes, or the terms that `query_terms` gives; a document needs one.
             k: how many at most.
             filter: only documents that it lets through.
 
@@ -93,6 +93,14 @@ class Collection(Reader):
             (document id, score), best first; scores are above 0, without an upper bound.
         """
         return fulltext.search(self._database, query, k, filter)
+
+    def query_terms(self, query: str) -> list[str]:
+        """Return the words and phrases that `fulltext` looks for: all of a query's, of a long one the strongest."""
+        return fulltext.strongest(self._database, query)
+
+    def holding(self, terms: Iterable[str], document_id: int | None = None) -> list[int]:
+        """Count for each term the documents that hold it, 1,000 at most; of one document, whether it does (1 or 0)."""
+        return fulltext.holding(self._database, terms, document_id)
 
     def index(self, encoder: EncoderRecord) -> VectorCache:
         """Return the index of one encoder's vectors, brought up to the generation that this thread sees.

@@ -75,6 +75,25 @@ def identifier_parts(text: str) -> str:
     return " ".join(parts)
 
 
+def split_identifiers(text: str) -> tuple[str, list[int]]:
+    """Put a space between the parts of the words in a text that hold several.
+
+    Returns:
+        The text, "See RFC 2119" for "See RFC2119", and the place in the given text of each of its characters, -1 for
+        the spaces.
+    """
+    cuts = {
+        word.start() + part
+        for word in _WORD.finditer(text)
+        if _BREAK.search(word.group())
+        for part in _starts(word.group())[1:]
+    }
+    if not cuts:
+        return text, list(range(len(text)))
+    places = [place for at in range(len(text)) for place in ((-1, at) if at in cuts else (at,))]
+    return "".join(" " if place < 0 else text[place] for place in places), places
+
+
 def clean(text: str) -> str:
     """Replace what SQLite cannot take in a text: NUL and lone surrogates."""
     return text.replace("\0", " ").encode("utf-8", "replace").decode("utf-8")
@@ -107,6 +126,16 @@ def _part_terms(word: str) -> list[str]:
     if _UNSPACED_RUN.search(word):
         return [" ".join(pair) for pair in pairwise(parts)] or parts
     return [_phrase(parts), *(part for part in parts if len(part) > 1)] if len(parts) > 1 else []
+
+
+def _starts(word: str) -> list[int]:
+    """Return where the parts of a word begin."""
+    starts = []
+    end = 0
+    for part in _parts(word):
+        starts.append(word.index(part, end))
+        end = starts[-1] + len(part)
+    return starts
 
 
 def _parts(word: str) -> list[str]:

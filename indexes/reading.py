@@ -35,10 +35,24 @@ class Reader:
         """The index of document vectors: "auto" or an index-factory string of FAISS."""
         return str(self._database.value("SELECT value FROM meta WHERE key = 'index'"))
 
+    @property
+    def evidence_ratio(self) -> float | None:
+        """Bytes of evidence kept for each byte of text, at most, where the collection has a limit of its own."""
+        row = self._database.row("SELECT value FROM meta WHERE key = 'evidence_ratio'")
+        return None if row is None else float(row[0])
+
     def get(self, document_id: int) -> StoredDocument | None:
         """Return the document with an id."""
         row = self._database.row(f"SELECT {rows.DOCUMENT_COLUMNS} FROM documents WHERE id = ?", (int(document_id),))
         return None if row is None else rows.document(row)
+
+    def get_all(self, ids: Iterable[int]) -> dict[int, StoredDocument]:
+        """Return the documents with some ids, by id; those that are not there are left out."""
+        found = self._database.rows(
+            f"SELECT {rows.DOCUMENT_COLUMNS} FROM documents WHERE id IN (SELECT value FROM json_each(?))",
+            (id_list(ids),),
+        )
+        return {document.id: document for document in map(rows.document, found)}
 
     def find(self, external_id: str, source: str = "file") -> StoredDocument | None:
         """Return the document with a path, or with another source's external id."""

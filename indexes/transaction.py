@@ -191,6 +191,16 @@ class Transaction:
                 check_factory(dimension, factory)
         self._database.change("INSERT OR REPLACE INTO meta VALUES ('index', ?)", (factory,))
 
+    def set_evidence_ratio(self, ratio: float) -> None:
+        """Choose how many bytes of evidence are kept for each byte of text, at most; for what is embedded from now on.
+
+        Raises:
+            CollectionError: it is not above 0.
+        """
+        if not 0 < ratio < float("inf"):
+            raise CollectionError(f"The evidence ratio must be above 0, not {ratio}: 1.6 keeps pairs of landmarks")
+        self._database.change("INSERT OR REPLACE INTO meta VALUES ('evidence_ratio', ?)", (str(float(ratio)),))
+
     def _encoder(self, encoder_id: int) -> EncoderRecord:
         row = self._database.row(f"SELECT {rows.ENCODER_COLUMNS} FROM encoders WHERE id = ?", (encoder_id,))
         if row is None:

@@ -31,6 +31,8 @@ class Options:
         exclude: globs of files and folders that are passed over.
         prune: documents are removed whose file, in one of the folders, is gone.
         retry_failed: unchanged files that failed before are parsed again.
+        evidence_ratio: bytes of evidence kept for each byte of text, at most, of what is embedded from now on; None for
+            the collection's own, 1.6 at first.
         workers: parser processes; 0 parses in this process.
     """
 
@@ -40,6 +42,7 @@ class Options:
     exclude: tuple[str, ...] = ()
     prune: bool = False
     retry_failed: bool = False
+    evidence_ratio: float | None = None
     workers: int = _WORKERS
 
 
@@ -156,6 +159,9 @@ class _Ingest:
             collection = stack.enter_context(Collection.open(folder, create=True))
             stack.enter_context(collection.write("ingest"))
             refuse_foreign(collection)
+            if self.options.evidence_ratio is not None:
+                with collection.transaction() as transaction:
+                    transaction.set_evidence_ratio(self.options.evidence_ratio)
             changed = list(self.changed(collection))
             self._tidy(collection)
             self._check_settings(collection, nothing_new=not changed)

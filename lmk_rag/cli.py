@@ -7,16 +7,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from indexes.filters import Filter
 from ingest.pipeline import Options, Report, ingest, plan
 from ingest.walk import absolute, is_gone
-from lmk_rag import __version__, cli_collection, console
+from lmk_rag import __version__, cli_answers, cli_collection, cli_search, console
 from lmk_rag.cli_common import (
     DEFAULT_COLLECTION,
     CollectionOption,
@@ -30,7 +28,6 @@ from lmk_rag.cli_common import (
     poolings_of,
 )
 from lmk_rag.indexing import Settings
-from lmk_rag.search import MODES, Results, Searcher
 
 app = typer.Typer(
     name="lmk-rag",
@@ -64,6 +61,12 @@ def ingest_command(
     model: ModelOption = None,
     granularity: GranularityOption = None,
     max_tokens: MaxTokensOption = None,
+    evidence_ratio: Annotated[
+        float | None,
+        typer.Option(
+            metavar="X", help="Bytes of evidence a byte of text, at most [default: the collection's, else 1.6]."
+        ),
+    ] = None,
     device: DeviceOption = "auto",
     include: Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Only files that match.")] = None,
     exclude: Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Not what matches.")] = None,
@@ -83,6 +86,7 @@ def ingest_command(
         exclude=tuple(exclude or ()),
         prune=prune,
         retry_failed=retry_failed,
+        evidence_ratio=evidence_ratio,
     )
     with one_sentence():
         missing = [path for path in map(absolute, paths) if is_gone(path)]
@@ -113,49 +117,11 @@ def _report(report: Report) -> dict[str, Any]:
     }
 
 
-@app.command(name="search")
-def search_command(
-    query: Annotated[str, typer.Argument(metavar="QUERY", help='Any text; "double quotes" mean a phrase.')],
-    collection: CollectionOption = DEFAULT_COLLECTION,
-    k: Annotated[int, typer.Option("-k", metavar="N", min=1, max=2**31 - 1, help="Hits, at most.")] = 10,
-    mode: Annotated[str, typer.Option(metavar="M", help="hybrid, dense or bm25.")] = "hybrid",
-    pooling: Annotated[
-        str | None, typer.Option(metavar="P", help="Whose vectors [default: lmk if indexed, else the first].")
-    ] = None,
-    no_evidence: Annotated[bool, typer.Option("--no-evidence", help="Rank without the evidence vectors.")] = False,
-    filter: Annotated[
-        list[str] | None,
-        typer.Option(metavar="EXPRESSION", help="type=pdf, path~*/2024/*, pages>10, added>2026-01-01; repeatable."),
-    ] = None,
-    device: DeviceOption = "auto",
-    as_json: JsonOption = False,
-) -> None:
-    """Find documents, and where in them the evidence stands."""
-    if mode not in MODES:
-        console.fail(f"Mode {mode!r} is not known: choose {', '.join(MODES)}.")
-    if pooling is not None:
-        poolings_of(pooling)
-    with one_sentence():
-        chosen = Filter.all([Filter.parse(each) for each in filter]) if filter else None
-        searcher = Searcher.open(collection, device)
-        results = searcher.search(query, k, mode, pooling, not no_evidence, chosen)
-        searcher.close()
-    console.print_notes(results)
-    if as_json:
-        console.print_json(_results(results))
-    else:
-        console.print_results(results)
-
-
-def _results(results: Results) -> dict[str, Any]:
-    keys = ("rank", "id", "path", "title", "score")
-    hits = [
-        {**{key: getattr(hit, key) for key in keys}, "passages": [asdict(passage) for passage in hit.passages]}
-        for hit in results.hits
-    ]
-    return {"score_kind": results.score_kind, "hits": hits}
-
-
+app.command(name="search")(cli_search.search_command)
+app.command(name="similar")(cli_search.similar_command)
+app.command(name="ask")(cli_answers.ask_command)
+app.command(name="serve")(cli_answers.serve_command)
+app.command(name="mcp")(cli_answers.mcp_command)
 app.command(name="list")(cli_collection.list_command)
 app.command(name="show")(cli_collection.show_command)
 app.command(name="remove")(cli_collection.remove_command)
@@ -226,6 +192,26 @@ def train_command(
         finished = training.train_command(config)
     if not finished:
         console.err.print("Stopped early; run the same command again to go on.")
+
+
+@app.command(name="export")
+def export_command(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="default, or a model's folder or name.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write; missing or empty.")],
+    pooling: Annotated[str | None, typer.Option(metavar="P", help="How it pools [default: the model's own].")] = None,
+) -> None:
+    """Write a model, its adapter merged in, as a folder that sentence-transformers loads."""
+    with one_sentence():
+        from lmk_rag.export import export
+
+        encoder = export(model, folder, pooling)
+    for notice in encoder.notices:
+        console.err.print(console.line(notice, "yellow"), soft_wrap=True)
+    told = f"{encoder.pooling} pooling, granularity {encoder.granularity}, window {encoder.window}"
+    console.out.print(console.line(f"Written to {folder}: {told}."), soft_wrap=True)
+    console.out.print(
+        console.line(f"Load it with SentenceTransformer({str(folder)!r}, trust_remote_code=True)."), soft_wrap=True
+    )
 
 
 @contextmanager

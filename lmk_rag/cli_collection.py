@@ -25,7 +25,7 @@ from lmk_rag.cli_common import (
     open_collection,
     poolings_of,
 )
-from lmk_rag.indexing import Indexer, Settings, load_as_recorded
+from lmk_rag.indexing import Indexer, Settings, load_as_recorded, refuse_foreign
 
 
 def list_command(
@@ -208,6 +208,7 @@ def reindex_command(
     settings = Settings(model, granularity, max_tokens, device)
     made: dict[str, int] = {}
     with open_collection(collection) as opened, opened.write("reindex"):
+        refuse_foreign(opened)
         poolings = poolings_of(pooling) or tuple(record.pooling for record in opened.encoders())
         with console.ProgressBar() as bar, finish_on_interrupt(bar) as stop:
             indexer = Indexer(opened, [], bar.tokens, stop)

@@ -5,6 +5,7 @@ import re
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,10 +17,9 @@ from rich.progress import Progress as RichProgress
 from rich.table import Table
 from rich.text import Text
 
-from indexes.query import query_terms
 from ingest.pipeline import Progress, Report
-from lmk_rag.passages import term_pattern
-from lmk_rag.search import Hit, Results
+from lmk_rag.passages import Passage
+from lmk_rag.results import FoldedHit, Hit, Results
 
 # Where the output is read by a program, no line is folded.
 out = Console(highlight=False, width=None if sys.stdout.isatty() else 10_000)
@@ -84,22 +84,43 @@ def print_results(results: Results) -> None:
     """Print the hits of a search, with their passages and the query's words in them marked."""
     if not results.hits:
         out.print("Nothing found.")
-    pattern = term_pattern(query_terms(results.query))
     for hit in results.hits:
-        _print_hit(hit, results.score_kind, pattern)
+        _print_hit(hit, results.score_kind)
+    _print_copies("near copies of it", results.folded, "")
 
 
-def _print_hit(hit: Hit, score_kind: str, pattern: re.Pattern[str] | None) -> None:
+def print_passages(passages: Sequence[Passage]) -> None:
+    """Print passages of one document."""
+    if not passages:
+        out.print("Nothing found.")
+    for passage in passages:
+        out.print(_passage(passage, pages=2))
+
+
+def _print_hit(hit: Hit, score_kind: str) -> None:
     heading = Text(f"{hit.rank:>2}. ").append_text(line(hit.title or hit.path, "bold"))
     out.print(heading.append(f"   {score_kind} {hit.score:.3f}", style="dim"))
     out.print(Text("    ").append_text(line(hit.path, "cyan")), soft_wrap=True)
     for passage in hit.passages:
-        text = literal(" ".join(passage.text.split()))
-        if pattern is not None:
-            text.highlight_regex(pattern, "bold yellow")
-        where = Text(f"p. {passage.page}  " if hit.pages > 1 else "", style="green")
-        out.print(Padding(where.append_text(text), (0, 0, 0, 4), expand=False))
+        out.print(Padding(_passage(passage, hit.pages), (0, 0, 0, 4), expand=False))
+    _print_copies("also at", hit.folded, "    ")
     out.print()
+
+
+def _passage(passage: Passage, pages: int) -> Text:
+    """Write a passage on one line, the query's terms marked, with its page where there are several."""
+    where = Text(f"p. {passage.page}  " if pages > 1 else "", style="green")
+    borders = [0, *(border for mark in passage.marks for border in mark), len(passage.text)]
+    for number, (start, end) in enumerate(pairwise(borders)):
+        piece = re.sub(r"\s+", " ", passage.text[start:end])
+        where.append_text(literal(piece, "bold yellow" if number % 2 else "default"))
+    return where
+
+
+def _print_copies(what: str, folded: Sequence[FoldedHit], indent: str) -> None:
+    for copy in folded:
+        told = Text(f"{indent}{what}: ", style="dim").append_text(line(copy.path, "cyan"))
+        out.print(told, soft_wrap=True)
 
 
 def print_info(about: Mapping[str, Any]) -> None:

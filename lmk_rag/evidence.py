@@ -16,6 +16,9 @@ FloatArray = npt.NDArray[np.float32]
 EVIDENCE_RATIO = 1.6
 """Bytes of vectors, scales and spans kept for each byte of UTF-8 text, at most: pairs of landmarks in English."""
 
+MOST_QUERY_VECTORS = 32
+"""Evidence vectors of a query, at most: a whole document as query is asked in so many stretches."""
+
 _BYTES_BESIDE = 4 + 2 * 4
 """A vector's float32 scale and its span of two int32."""
 
@@ -29,11 +32,7 @@ def store(embedding: "Embedding", text: str, ratio: float = EVIDENCE_RATIO) -> S
         ratio: bytes of all vectors, scales and spans for each byte of text, at most; the document's own vector and
             one evidence vector are kept in any case.
     """
-    dimension = embedding.vector.shape[0]
-    room = ratio * len(text.encode("utf-8", "surrogatepass")) - 4 * dimension
-    most = max(1, int(room // (dimension + _BYTES_BESIDE)))
-    group = max(1, math.ceil(len(embedding.evidence) / most))
-    evidence, spans = average_neighbours(embedding.evidence, embedding.spans, group)
+    evidence, spans = fitting(embedding, text, ratio)
     vectors, scales = quantize(evidence)
     return StoredEmbedding(
         vector=embedding.vector,
@@ -43,6 +42,20 @@ def store(embedding: "Embedding", text: str, ratio: float = EVIDENCE_RATIO) -> S
         tokens=embedding.tokens,
         truncated=embedding.truncated,
     )
+
+
+def fitting(
+    embedding: "Embedding", text: str, ratio: float = EVIDENCE_RATIO
+) -> tuple[FloatArray, npt.NDArray[np.int32]]:
+    """Average neighbouring evidence vectors until they fit the room that :func:`store` has, as it does.
+
+    Returns:
+        Vectors of length 1, float32 (n, d), and their spans, int32 (n, 2).
+    """
+    dimension = embedding.vector.shape[0]
+    room = ratio * len(text.encode("utf-8", "surrogatepass")) - 4 * dimension
+    most = max(1, int(room // (dimension + _BYTES_BESIDE)))
+    return average_neighbours(embedding.evidence, embedding.spans, max(1, math.ceil(len(embedding.evidence) / most)))
 
 
 def average_neighbours(
@@ -80,6 +93,19 @@ def quantize(vectors: FloatArray) -> tuple[npt.NDArray[np.int8], FloatArray]:
     scales = (np.abs(vectors).max(axis=1, initial=0.0) / 127).astype(np.float32)
     rounded = np.rint(vectors / np.maximum(scales, 1e-12)[:, None])
     return rounded.astype(np.int8), scales
+
+
+def query_vectors(evidence: FloatArray) -> FloatArray:
+    """Average the neighbouring evidence vectors of a long query, so that comparing stays quick.
+
+    Args:
+        evidence: the query's, float32 (q, d), each of length 1.
+
+    Returns:
+        float32 (n, d) of length 1, n at most :data:`MOST_QUERY_VECTORS`.
+    """
+    spans = np.zeros((len(evidence), 2), dtype=np.int32)
+    return average_neighbours(evidence, spans, max(1, math.ceil(len(evidence) / MOST_QUERY_VECTORS)))[0]
 
 
 def similarities(query: FloatArray, stored: StoredEmbedding) -> FloatArray:

@@ -1,11 +1,36 @@
-"""Several ranked lists become one: a weighted sum of scores that are standardised query by query."""
+"""Several ranked lists become one: a weighted sum of standardised scores, or reciprocal rank."""
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
+FUSIONS = ("weighted", "learned", "reciprocal")
+"""How lists are joined: by fixed weights, by weights that depend on the query, or by reciprocal rank."""
+
+Key = TypeVar("Key", int, str)
+Lists = Mapping[str, Mapping[Key, float]]
+"""By name (bm25, dense, evidence), the scores of documents, higher is better."""
+
 WEIGHTS = {"bm25": 1.0, "dense": 0.5, "evidence": 0.5}
 """What each list counts; from the trial of docs/decisions.md, where reciprocal rank lost what BM25 knows."""
+FEATURES = ("rarity", "length", "coverage", "lead", "agreement")
+"""What weights that depend on the query look at, each in [0, 1]:
+
+- rarity: of its terms in the collection, 1 where no document holds them;
+- length: logarithm of the number of its terms;
+- coverage: share of its terms that the first by BM25 holds;
+- lead: how far the first by BM25 stands above the second;
+- agreement: share of the first ten by BM25 that are among the first ten by the documents' vectors.
+"""
+LEARNED = {
+    "bm25": (1.0, 0.0, 0.0, 0.0, 0.0, 0.0),
+    "dense": (0.5, 0.0, 0.0, 0.0, 0.0, 0.0),
+    "evidence": (0.5, 0.0, 0.0, 0.0, 0.0, 0.0),
+}
+"""A list's weight, and what each of :data:`FEATURES` adds to it: what `benchmarks/fusion.py` fits and prints."""
+_SMOOTHING = 60
+"""Of reciprocal rank: what is added to each rank, as Cormack, Clarke and Büttcher (2009) chose it."""
 
 
 def standardise(scores: Sequence[float | None]) -> list[float]:
@@ -27,11 +52,20 @@ def standardise(scores: Sequence[float | None]) -> list[float]:
     return [float(value) for value in (filled - filled.mean()) / deviation]
 
 
-def fuse(lists: Mapping[str, Mapping[int, float]]) -> dict[int, float]:
-    """Add up the lists' standardised scores, each with its weight of :data:`WEIGHTS`.
+def learned_weights(features: Sequence[float]) -> dict[str, float]:
+    """Give each list's weight for a query with these features, in the order of :data:`FEATURES`."""
+    return {
+        name: first + sum(factor * value for factor, value in zip(factors, features, strict=True))
+        for name, (first, *factors) in LEARNED.items()
+    }
+
+
+def fuse(lists: Lists[Key], weights: Mapping[str, float] = WEIGHTS) -> dict[Key, float]:
+    """Add up the lists' standardised scores, each with its weight.
 
     Args:
-        lists: by name, the scores of documents, higher is better.
+        lists: what is joined.
+        weights: what each list counts.
 
     Returns:
         A score for each document that is in any list; 0 is the average candidate, there are no bounds.
@@ -40,5 +74,24 @@ def fuse(lists: Mapping[str, Mapping[int, float]]) -> dict[int, float]:
     total = dict.fromkeys(candidates, 0.0)
     for name, scores in lists.items():
         for document, value in zip(candidates, standardise([scores.get(c) for c in candidates]), strict=True):
-            total[document] += WEIGHTS[name] * value
+            total[document] += weights[name] * value
+    return total
+
+
+def reciprocal(lists: Lists[Key]) -> dict[Key, float]:
+    """Add up 1 / (60 + rank) over the lists, ranks counting from 1; documents of one score share the best rank.
+
+    Args:
+        lists: what is joined; a score of 0 in ``bm25`` means that a document holds no term, and takes no rank.
+
+    Returns:
+        A score for each document that is in any list, at least 0 and at most 3 / 61.
+    """
+    total = dict.fromkeys(sorted({document for scores in lists.values() for document in scores}), 0.0)
+    for name, scores in lists.items():
+        ranked = {document: score for document, score in scores.items() if name != "bm25" or score > 0}
+        values = np.sort(np.array(list(ranked.values())))
+        for document, score in ranked.items():
+            better = len(values) - int(np.searchsorted(values, score, side="right"))
+            total[document] += 1 / (_SMOOTHING + better + 1)
     return total

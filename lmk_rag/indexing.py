@@ -224,7 +224,7 @@ class Indexer:
         self, record: EncoderRecord, encoder: "Encoder", texts: Sequence[str], digests: Sequence[str]
     ) -> list[StoredEmbedding]:
         """Embed each distinct text once; a text that the collection holds already is not embedded again."""
-        from lmk_rag.evidence import store
+        from lmk_rag.evidence import EVIDENCE_RATIO, store
 
         known: dict[str, StoredEmbedding] = {}
         for digest in set(digests):
@@ -233,8 +233,9 @@ class Indexer:
                 known[digest] = found
         new = {digest: text for digest, text in zip(digests, texts, strict=True) if digest not in known}
         made = encoder.encode_documents(list(new.values()), self.progress)
+        ratio = self.collection.evidence_ratio or EVIDENCE_RATIO
         for (digest, text), embedding in zip(new.items(), made, strict=True):
-            known[digest] = store(embedding, text)
+            known[digest] = store(embedding, text, ratio)
             self.tokens += embedding.tokens
         return [known[digest] for digest in digests]
 

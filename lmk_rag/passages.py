@@ -25,8 +25,8 @@ _TERMS_WEIGHT = 0.3
 """What finding all of a query's terms in a passage adds to its cosine, when passages are ranked."""
 _MARGIN = 40
 """Code points beside a span in which its cut words are looked for."""
-_GROWN = 60
-"""Spans that are grown to passages before the best of them are kept, at most."""
+_GROWN = 8
+"""Spans that are grown to passages, for each passage that is wanted, before the best of them are kept, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,7 @@ class Passage:
         score: the cosine of the evidence that it grew from with the query, in [-1, 1]; where a document has no
             evidence vectors, the share of the query's terms that stand together there, rare ones counting more,
             in [0, 1].
+        marks: where the query's terms stand, [start, end) in ``text``, ascending and apart.
     """
 
     page: int
@@ -48,15 +49,39 @@ class Passage:
     end: int
     text: str
     score: float
+    marks: tuple[tuple[int, int], ...] = ()
 
 
 def term_pattern(terms: Sequence[str]) -> re.Pattern[str] | None:
     """Make a pattern that finds a query's terms as the starts of words, whatever their case; None without terms."""
+    choice = _choice(terms)
+    return re.compile(rf"(?<![^\W_])(?:{choice})", re.IGNORECASE) if choice else None
+
+
+def occurrences(text: str, terms: Sequence[str]) -> list[tuple[int, str]]:
+    """List what :func:`term_pattern` finds in a long text, several times as fast: starts, and words in lower case."""
+    choice, lowered = _choice(terms), text.lower()
+    if not choice:
+        return []
+    if len(lowered) != len(text):  # a few capitals have two letters in lower case
+        found = re.finditer(rf"(?<![^\W_])(?:{choice})", text, re.IGNORECASE)
+        return [(match.start(), match.group().casefold()) for match in found]
+    # Without the flag and with nothing before it, the search skips to where one of the first letters stands.
+    pattern = re.compile(choice)
+    starts: list[tuple[int, str]] = []
+    place = 0
+    while match := pattern.search(lowered, place):
+        place = match.end()
+        if match.start() and lowered[match.start() - 1].isalnum():
+            place = match.start() + 1
+        else:
+            starts.append((match.start(), match.group().casefold()))
+    return starts
+
+
+def _choice(terms: Sequence[str]) -> str:
     words = sorted({term.strip() for term in terms if term.strip()}, key=len, reverse=True)
-    if not words:
-        return None
-    spaced = (r"[\W_]+".join(map(re.escape, word.split())) for word in words)
-    return re.compile(r"(?<![^\W_])(?:" + "|".join(spaced) + ")", re.IGNORECASE)
+    return "|".join(r"[\W_]+".join(map(re.escape, word.split())) for word in words)
 
 
 def from_evidence(
@@ -80,11 +105,12 @@ def from_evidence(
     likeliest = np.argsort(-cosines, kind="stable")[: max(10 * count, 50)]
     likeliest = np.union1d(likeliest, _spans_with_words(spans, words))
     # A span may begin or end inside a word that counts: looked at with a margin, then as the passage it grows to.
-    margins = [text[max(start - _MARGIN, 0) : end + _MARGIN] for start, end in spans[likeliest]]
-    likeliest = likeliest[_best_first(cosines[likeliest], [words.share(margin) for margin in margins])[:_GROWN]]
-    starts = _page_starts(pages)
+    shares = words.shares(spans[likeliest, 0] - _MARGIN, spans[likeliest, 1] + _MARGIN)
+    likeliest = likeliest[_best_first(cosines[likeliest], shares)[: _GROWN * count]]
+    starts = page_starts(pages)
     grown = [_grow(pages, starts, int(spans[at, 0]), int(spans[at, 1]), float(cosines[at])) for at in likeliest]
-    order = _best_first(cosines[likeliest], [words.share(passage.text) if passage else 0.0 for passage in grown])
+    inside = [words.share(passage.text) if passage else 0.0 for passage in grown]
+    order = _best_first(cosines[likeliest], np.array(inside))
     return _distinct([grown[at] for at in order], count)
 
 
@@ -110,8 +136,8 @@ def from_terms(pages: Sequence[str], terms: Sequence[str], count: int) -> list[P
         scored.append((words.found[first][0], end, words.share_of(inside), len(inside)))
     scored.sort(key=lambda each: (-each[2], -each[3], each[0]))
     best = [(start, end, share) for start, end, share, _ in scored[: 50 * count]] or [(0, 1, 0.0)]
-    starts = _page_starts(pages)
-    return _distinct([_grow(pages, starts, start, end, share) for start, end, share in best], count)
+    starts = page_starts(pages)
+    return _distinct((_grow(pages, starts, start, end, share) for start, end, share in best), count)
 
 
 class _Words:
@@ -119,8 +145,7 @@ class _Words:
 
     def __init__(self, text: str, terms: Sequence[str]) -> None:
         self.pattern = term_pattern(terms)
-        found = self.pattern.finditer(text) if self.pattern else ()
-        self.found = [(match.start(), match.group().casefold()) for match in found]
+        self.found = occurrences(text, terms)
         counts = Counter(word for _, word in self.found)
         self.weights = {word: 1 / (1 + math.log(count)) for word, count in counts.items()}
         self.all = sum(self.weights.values()) + max(len(terms) - len(self.weights), 0)
@@ -128,6 +153,17 @@ class _Words:
     def share(self, text: str) -> float:
         """Tell how much of the query stands in a piece of the document, 0 to 1."""
         return self.share_of(match.group().casefold() for match in self.pattern.finditer(text)) if self.pattern else 0.0
+
+    def shares(self, starts: npt.NDArray[np.int32], ends: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+        """Tell the same of many stretches [start, end) of the document at once."""
+        total = np.zeros(len(starts))
+        by_word: dict[str, list[int]] = {word: [] for word in self.weights}
+        for start, word in self.found:
+            by_word[word].append(start)
+        for word, places in by_word.items():
+            weight = self.weights[word]
+            total += weight * (np.searchsorted(places, starts) < np.searchsorted(places, ends - len(word), "right"))
+        return np.minimum(total / self.all, 1.0) if self.all else total
 
     def share_of(self, words: Iterable[str]) -> float:
         """Tell the same of words that were found; a term that the document lacks counts like one that it has once."""
@@ -141,11 +177,11 @@ def _spans_with_words(spans: npt.NDArray[np.int32], words: _Words) -> npt.NDArra
     return places[places >= 0]
 
 
-def _best_first(cosines: npt.NDArray[np.float32], shares: Sequence[float]) -> npt.NDArray[np.intp]:
-    return np.argsort(-(cosines + _TERMS_WEIGHT * np.array(shares)), kind="stable")
+def _best_first(cosines: npt.NDArray[np.float32], shares: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
+    return np.argsort(-(cosines + _TERMS_WEIGHT * shares), kind="stable")
 
 
-def _distinct(passages: Sequence[Passage | None], count: int) -> list[Passage]:
+def _distinct(passages: Iterable[Passage | None], count: int) -> list[Passage]:
     """Keep the first ``count`` passages that overlap none before."""
     kept: list[Passage] = []
     for passage in passages:
@@ -156,7 +192,8 @@ def _distinct(passages: Sequence[Passage | None], count: int) -> list[Passage]:
     return kept
 
 
-def _page_starts(pages: Sequence[str]) -> list[int]:
+def page_starts(pages: Sequence[str]) -> list[int]:
+    """Tell where each page begins in the document's text."""
     starts, position = [], 0
     for page in pages:
         starts.append(position)

@@ -1,87 +1,39 @@
 """A query becomes hits: dense and BM25 find candidates, evidence weighs them, fusion ranks, passages point."""
 
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from indexes.collection import Collection
 from indexes.errors import CollectionError
 from indexes.filters import Filter
-from indexes.fulltext import query_terms
-from indexes.records import EncoderRecord
-from lmk_rag.evidence import maxsim, similarities
-from lmk_rag.fusion import fuse
+from indexes.records import EncoderRecord, StoredDocument
+from lmk_rag.candidates import FloatArray, Question, Ranking, by_all, by_vector, by_words
+from lmk_rag.evidence import query_vectors
+from lmk_rag.fusion import FUSIONS
 from lmk_rag.indexing import Settings, load_encoder
-from lmk_rag.passages import Passage, from_evidence, from_terms
+from lmk_rag.near_duplicates import Found, NearDuplicates
+from lmk_rag.passages import Passage
+from lmk_rag.pointing import mark, passages, strip
+from lmk_rag.results import MODES, SCORE_KINDS, FoldedHit, Hit, Results, StripCell
 
 if TYPE_CHECKING:
-    from lmk_rag.encoding.encoder import Encoder
+    from lmk_rag.encoding.encoder import Embedding, Encoder
 
-FloatArray = npt.NDArray[np.float32]
+__all__ = ["FUSIONS", "MODES", "SCORE_KINDS", "FoldedHit", "Hit", "Ranking", "Results", "Searcher", "StripCell"]
 
-MODES = ("hybrid", "dense", "bm25")
-SCORE_KINDS = {"hybrid": "fusion", "dense": "cosine", "bm25": "bm25"}
-"""What a hit's score means, by mode, higher being better:
-
-- ``fusion``: a weighted sum of standardised scores; 0 is the average candidate, there are no bounds;
-- ``cosine``: in [-1, 1]; with evidence, the mean of the document's cosine and its evidence's;
-- ``bm25``: above 0, without an upper bound.
-"""
+Filtering = Filter | Mapping[str, Any] | None
 
 _CANDIDATES = 100
 """Documents taken from each list before evidence and fusion, at least."""
+_DEEPER = 4
+"""How many times as many are taken when near copies leave too few."""
 _PASSAGES = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A document that was found.
-
-    Attributes:
-        rank: counts from 1.
-        id: the document's id in its collection.
-        path: the file's absolute path (the external id of a document without a file).
-        title: as its reader found it.
-        score: higher is better; ``Results.score_kind`` says what it is.
-        kind: pdf, html, text ...
-        pages: number of pages.
-        passages: where the document matches, best first.
-    """
-
-    rank: int
-    id: int
-    path: str
-    title: str
-    score: float
-    kind: str
-    pages: int
-    passages: tuple[Passage, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Results:
-    """What a search found.
-
-    Attributes:
-        query: as it was asked.
-        mode: hybrid, dense or bm25, as it was done.
-        pooling: whose vectors were searched, None where none were.
-        score_kind: what the hits' scores are, see :data:`SCORE_KINDS`.
-        hits: best first.
-        notes: what the user should know, one sentence each.
-    """
-
-    query: str
-    mode: str
-    pooling: str | None
-    score_kind: str
-    hits: tuple[Hit, ...]
-    notes: tuple[str, ...] = ()
+_QUERIES_KEPT = 64
+_NOTHING: FloatArray = np.empty((0, 0), np.float32)
 
 
 class Searcher:
@@ -92,7 +44,9 @@ class Searcher:
         self.collection = collection
         self.device = device
         self._encoders: dict[int, Encoder] = {}
+        self._asked: dict[tuple[int, str], Embedding] = {}
         self._lacking: dict[int, tuple[int, int]] = {}
+        self._copies = NearDuplicates(collection.text)
         self._lock = threading.Lock()
 
     @classmethod
@@ -111,98 +65,220 @@ class Searcher:
         mode: str = "hybrid",
         pooling: str | None = None,
         evidence: bool = True,
-        filter: Filter | None = None,
+        filter: Filtering = None,
+        fusion: str = "weighted",
     ) -> Results:
-        """Find the documents that match a query best.
+        """Find the documents that match a query best; near copies are folded under the first of them.
 
         Args:
             query: any text; double quotes mean phrases, for the lexical part.
-            k: how many hits, at least 1; fewer come back only where fewer documents match.
+            k: how many hits, at least 1; fewer come back only where fewer distinct documents match.
             mode: hybrid, dense or bm25 (which needs no model).
             pooling: whose vectors; None for lmk if indexed, else the collection's first.
             evidence: whether evidence vectors take part in the ranking and show the passages.
-            filter: only documents that it lets through are looked at.
+            filter: only documents that it lets through are looked at; a mapping is read by :meth:`Filter.from_dict`.
+            fusion: how hybrid joins its lists: weighted, learned or reciprocal.
 
         Raises:
-            ValueError: for a k below 1 or an unknown mode.
+            ValueError: for a k below 1, an unknown mode or an unknown fusion.
+            FilterError: for a mapping that is no filter.
             CollectionError: where the pooling is not indexed.
             FingerprintError: where the model that made the vectors is not the one that is installed.
         """
-        if k < 1:
-            raise ValueError(f"k must be at least 1, not {k}.")
-        if mode not in MODES:
-            raise ValueError(f"Mode {mode!r} is not known: choose {', '.join(MODES)}.")
+        _check(k, mode, fusion)
+        chosen = _filter(filter)
         if not query.strip():
             return Results(query, mode, None, SCORE_KINDS[mode], (), ("The query is empty.",))
         with self.collection.snapshot():
-            if mode == "bm25":
-                return self._search_bm25(query, k, filter)
+            record = None if mode == "bm25" else self._record(pooling)
+            question = self._question(query, record, evidence)
+            found = self._distinct(self._ranker(question, mode, chosen, fusion), k)
+            done = mode if record else "bm25"
+            notes = self._notes(record) if record else () if mode == done else (self._no_vectors(),)
+            pooled = record.pooling if record else None
+            return Results(query, done, pooled, SCORE_KINDS[done], self._hits(found, question), notes)
+
+    def rank(
+        self,
+        query: str,
+        k: int = 100,
+        mode: str = "hybrid",
+        pooling: str | None = None,
+        evidence: bool = True,
+        filter: Filtering = None,
+        fusion: str = "weighted",
+    ) -> Ranking:
+        """Rank documents by their scores alone: near copies are among them, and no passages are looked for.
+
+        Arguments and errors are those of :meth:`search`; more than k documents may come back.
+        """
+        _check(k, mode, fusion)
+        if not query.strip():
+            return Ranking({}, True)
+        with self.collection.snapshot():
+            question = self._question(query, None if mode == "bm25" else self._record(pooling), evidence)
+            return self._ranker(question, mode, _filter(filter), fusion)(max(_CANDIDATES, k))
+
+    def more_like(self, document_id: int, k: int = 10, pooling: str | None = None, filter: Filtering = None) -> Results:
+        """Find the documents that are most like one; its own near copies are no hits but the results' ``folded``.
+
+        Args:
+            document_id: the document's id.
+            k: how many hits, at least 1.
+            pooling: whose vectors; None for lmk if indexed, else the collection's first. A collection without vectors
+                is asked by BM25 for the document's strongest words.
+            filter: as for :meth:`search`.
+
+        Raises:
+            ValueError: for a k below 1.
+            FilterError: for a mapping that is no filter.
+            CollectionError: where there is no such document, or it has no vector of that pooling.
+        """
+        _check(k)
+        chosen = _filter(filter)
+        with self.collection.snapshot():
+            document = self._document(document_id)
             record = self._record(pooling)
             if record is None:
-                note = f"{self.collection.path} has no vectors of this program's encoders: searched by BM25 alone."
-                return self._search_bm25(query, k, filter, (note,))
-            return self._search_vectors(query, k, mode, record, evidence, filter)
+                question = self._question(self.collection.text(document_id), None, False)
+            else:
+                vector = self._vector(document_id, record)
+                question = Question((), record, vector, vector[None])
+            mode = "dense" if record else "bm25"
+            notes = self._notes(record) if record else (self._no_vectors(),)
 
-    def _search_bm25(self, query: str, k: int, filter: Filter | None, notes: tuple[str, ...] = ()) -> Results:
-        scores = dict(self.collection.fulltext(query, k, filter))
-        return Results(query, "bm25", None, SCORE_KINDS["bm25"], self._hits(scores, k, query), notes)
+            def ranked(depth: int) -> Ranking:
+                return (by_vector if record else by_words)(self.collection, question, depth, chosen)
 
-    def _search_vectors(
-        self, query: str, k: int, mode: str, record: EncoderRecord, evidence: bool, filter: Filter | None
-    ) -> Results:
-        asked = self.encoder(record).encode_queries([query])[0]
+            itself, *others = self._distinct(ranked, k + 1, document)
+            hits = self._hits(others, question)
+            asked, pooled = document.title or document.path, record.pooling if record else None
+            return Results(asked, mode, pooled, SCORE_KINDS[mode], hits, notes, _folded(itself))
+
+    def find(self, document_id: int, query: str, k: int = 10, pooling: str | None = None) -> tuple[Passage, ...]:
+        """Find the passages of one document that match a query.
+
+        Args:
+            document_id: the document's id.
+            query: as for :meth:`search`.
+            k: how many passages, at least 1.
+            pooling: whose evidence; None for lmk if indexed, else the collection's first. Without evidence vectors,
+                passages are where the query's terms stand together.
+
+        Returns:
+            Passages that do not overlap, best first; none for an empty query.
+
+        Raises:
+            ValueError: for a k below 1.
+            CollectionError: where there is no such document, or the pooling is not indexed.
+        """
+        _check(k)
+        with self.collection.snapshot():
+            self._document(document_id)
+            if not query.strip():
+                return ()
+            question = self._question(query, self._record(pooling), True)
+            return mark([passages(self.collection, document_id, question, k)], question.terms)[0]
+
+    def strip(self, document_id: int, query: str, pooling: str | None = None) -> tuple[StripCell, ...]:
+        """Compare all evidence of one document with a query, from its first page to its last.
+
+        Args:
+            document_id: the document's id.
+            query: as for :meth:`search`.
+            pooling: whose evidence; None for lmk if indexed, else the collection's first.
+
+        Returns:
+            In reading order; none where the document has no evidence vectors (cls, lasttoken, max), or for an empty
+            query.
+
+        Raises:
+            CollectionError: where there is no such document, or the pooling is not indexed.
+        """
+        with self.collection.snapshot():
+            self._document(document_id)
+            if not query.strip():
+                return ()
+            return strip(self.collection, document_id, self._question(query, self._record(pooling), True))
+
+    def _question(self, query: str, record: EncoderRecord | None, evidence: bool) -> Question:
+        terms = self.collection.query_terms(query)
+        if record is None:
+            return Question(terms, None, _NOTHING.ravel(), _NOTHING)
+        asked = self._embedding(record, query)
+        return Question(terms, record, asked.vector, query_vectors(asked.evidence) if evidence else _NOTHING)
+
+    def _embedding(self, record: EncoderRecord, query: str) -> "Embedding":
+        """Embed a query; the last ones are kept, since a page asks for hits and then for strips."""
+        with self._lock:
+            known = self._asked.get((record.id, query))
+        if known is None:
+            known = self.encoder(record).encode_queries([query])[0]
+            with self._lock:
+                self._asked[record.id, query] = known
+                while len(self._asked) > _QUERIES_KEPT:
+                    del self._asked[next(iter(self._asked))]
+        return known
+
+    def _ranker(self, question: Question, mode: str, filter: Filter | None, fusion: str) -> Callable[[int], Ranking]:
+        """Give what ranks candidates, that many from each list."""
+        if question.record is None:
+            return lambda depth: by_words(self.collection, question, depth, filter)
+        return lambda depth: by_all(self.collection, question, mode, depth, filter, fusion)
+
+    def _distinct(self, ranked: Callable[[int], Ranking], k: int, first: StoredDocument | None = None) -> list[Found]:
+        """Rank and fold, deeper and deeper until k distinct documents are found or there are no more.
+
+        Args:
+            ranked: see :meth:`_ranker`.
+            k: how many.
+            first: a document to put in front of the ranking.
+        """
         depth = max(_CANDIDATES, k)
-        allowed = None if filter is None else self.collection.allowed(filter)
-        dense = dict(self.collection.index(record).search(asked.vector, depth, allowed))
-        lexical = dict(self.collection.fulltext(query, depth, filter)) if mode == "hybrid" else {}
-        cosines: dict[int, FloatArray] = {}
-        for document in {*dense, *lexical}:
-            stored = self.collection.embedding(record.id, document)
-            if stored is None:
-                continue
-            dense[document] = float(np.clip(stored.vector @ asked.vector, -1, 1))
-            if evidence and len(stored.evidence) and len(asked.evidence):
-                cosines[document] = similarities(asked.evidence, stored)
-        if len(lexical) < depth:  # all that hold a word of the query: BM25 scores the others 0
-            lexical = dict.fromkeys(dense, 0.0) | lexical
-        best = {document: maxsim(each) for document, each in cosines.items()}
-        if mode == "hybrid":
-            scores = fuse({"bm25": lexical, "dense": dense, "evidence": best})
-        else:
-            scores = {document: (score + best.get(document, score)) / 2 for document, score in dense.items()}
-        spans = {document: each.max(axis=0) for document, each in cosines.items()}
-        hits = self._hits(scores, k, query, record, spans)
-        missing = self._missing(record)
-        note = f"{missing} documents have no {record.pooling} vector yet: `lmk-rag reindex` makes them."
-        return Results(query, mode, record.pooling, SCORE_KINDS[mode], hits, (note,) if missing else ())
+        while True:
+            ranking = ranked(depth)
+            rows = self.collection.get_all(ranking.scores)  # an index may be ahead of what this thread sees
+            found = [(rows[document], score) for document, score in ranking.best() if document in rows]
+            if first is not None:
+                found = [(first, 1.0), *(each for each in found if each[0].id != first.id)]
+            folded = self._copies.fold(found, k, ranking.vectors, ranking.lists.get("bm25", {}))
+            if len(folded) == k or ranking.complete:
+                return folded
+            depth *= _DEEPER
 
-    def _hits(
-        self,
-        scores: Mapping[int, float],
-        k: int,
-        query: str,
-        record: EncoderRecord | None = None,
-        cosines: Mapping[int, FloatArray] | None = None,
-    ) -> tuple[Hit, ...]:
-        best = sorted(scores.items(), key=lambda each: (-each[1], each[0]))[:k]
-        found = [(self.collection.get(document), score) for document, score in best]
-        terms = query_terms(query)
-        hits = []
-        for rank, (document, score) in enumerate(((d, s) for d, s in found if d is not None), start=1):
-            passages = self._passages(document.id, terms, record, (cosines or {}).get(document.id))
-            hits.append(
-                Hit(rank, document.id, document.path, document.title, score, document.kind, document.pages, passages)
+    def _hits(self, found: Sequence[Found], question: Question) -> tuple[Hit, ...]:
+        pointed = [passages(self.collection, each.document.id, question, _PASSAGES) for each in found]
+        marked = zip(found, mark(pointed, question.terms), strict=True)
+        return tuple(
+            Hit(
+                rank,
+                each.document.id,
+                each.document.path,
+                each.document.title,
+                each.score,
+                each.document.kind,
+                each.document.pages,
+                where,
+                _folded(each),
             )
-        return tuple(hits)
+            for rank, (each, where) in enumerate(marked, start=1)
+        )
 
-    def _passages(
-        self, document: int, terms: list[str], record: EncoderRecord | None, cosines: FloatArray | None
-    ) -> tuple[Passage, ...]:
-        pages = self.collection.page_texts(document)
-        stored = self.collection.embedding(record.id, document) if record and cosines is not None else None
-        if stored is None or cosines is None:
-            return tuple(from_terms(pages, terms, _PASSAGES))
-        return tuple(from_evidence(pages, stored.spans, cosines, terms, _PASSAGES))
+    def _document(self, document_id: int) -> StoredDocument:
+        found = self.collection.get(document_id)
+        if found is None:
+            raise CollectionError(
+                f"There is no document {document_id} in {self.collection.path}: `lmk-rag list` gives the ids."
+            )
+        return found
+
+    def _vector(self, document_id: int, record: EncoderRecord) -> FloatArray:
+        stored = self.collection.embedding(record.id, document_id)
+        if stored is None:
+            raise CollectionError(
+                f"Document {document_id} has no {record.pooling} vector yet: `lmk-rag reindex` makes it."
+            )
+        return stored.vector
 
     def _record(self, pooling: str | None) -> EncoderRecord | None:
         """Choose whose vectors to search: the one asked for, else lmk, else the first; a complete one goes first."""
@@ -217,6 +293,14 @@ class Searcher:
                 f"with `lmk-rag ingest PATH --pooling {pooling} --collection {self.collection.path}`."
             )
         return records[pooling]
+
+    def _no_vectors(self) -> str:
+        return f"{self.collection.path} has no vectors of this program's encoders: searched by BM25 alone."
+
+    def _notes(self, record: EncoderRecord) -> tuple[str, ...]:
+        missing = self._missing(record)
+        note = f"{missing} documents have no {record.pooling} vector yet: `lmk-rag reindex` makes them."
+        return (note,) if missing else ()
 
     def _missing(self, record: EncoderRecord) -> int:
         """Count the documents without a vector of an encoder, once a generation: it takes a look at all of them."""
@@ -240,3 +324,23 @@ class Searcher:
     def close(self) -> None:
         """Close the collection."""
         self.collection.close()
+
+
+def _check(k: int, mode: str = "hybrid", fusion: str = "weighted") -> None:
+    if k < 1:
+        raise ValueError(f"k must be at least 1, not {k}.")
+    if mode not in MODES:
+        raise ValueError(f"Mode {mode!r} is not known: choose {', '.join(MODES)}.")
+    if fusion not in FUSIONS:
+        raise ValueError(f"Fusion {fusion!r} is not known: choose {', '.join(FUSIONS)}.")
+
+
+def _filter(filter: Filtering) -> Filter | None:
+    return Filter.from_dict(filter) if isinstance(filter, Mapping) else filter
+
+
+def _folded(found: Found) -> tuple[FoldedHit, ...]:
+    return tuple(
+        FoldedHit(document.id, document.path, document.title, score, similarity)
+        for document, score, similarity in found.folded
+    )

@@ -54,21 +54,21 @@ def run_searched(name: str, dataset: Dataset, options: Options, progress: Progre
     loaded = load_encoder(POOLING, options)
     cache = VectorCache(options.cache, loaded.fingerprint(), evidence=True)
     encoder = CachedEncoder(loaded, cache)
-    folder = options.cache / f"collection-{_digest(dataset, encoder)}"
+    folder = options.cache / f"collection-{digest(dataset, encoder)}"
     with Collection.open(folder, create=True) as collection:
-        ids, tokens = _index(collection, dataset, encoder, name, progress)
+        ids, tokens = index(collection, dataset, encoder, name, progress)
         searcher = Searcher(collection, options.device)
         scores: dict[str, dict[str, float]] = {}
         for done, (query, text) in enumerate(dataset.queries.items(), start=1):
-            results = searcher.search(text, k=DEPTH, mode=mode, pooling=POOLING, evidence=evidence)
-            scores[query] = {ids[hit.id]: hit.score for hit in results.hits}
+            ranking = searcher.rank(text, DEPTH, mode, POOLING, evidence)  # near copies are documents of their own here
+            scores[query] = {ids[number]: score for number, score in ranking.best()[:DEPTH]}
             if progress:
                 progress(f"{name}, queries", done, len(dataset.queries))
     cache.close()
     return Run(scores, time.monotonic() - began, tokens)
 
 
-def _index(
+def index(
     collection: Collection, dataset: Dataset, encoder: Encoder, name: str, progress: Progress | None
 ) -> tuple[dict[int, str], int]:
     """Add the documents that are not there yet; gives each document's key by its id, and the tokens read."""
@@ -91,7 +91,7 @@ def _index(
     return ids, sum(embedding.tokens for embedding in stored.values())
 
 
-def _digest(dataset: Dataset, encoder: Encoder) -> str:
+def digest(dataset: Dataset, encoder: Encoder) -> str:
     """What the collection depends on: the texts and the encoder."""
     told = hashlib.sha256()
     fingerprint = {key: value for key, value in encoder.fingerprint().items() if key != "model"}

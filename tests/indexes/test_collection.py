@@ -102,6 +102,29 @@ def test_embeddings_come_back_equal(collection: Collection) -> None:
     assert found[1].scales.dtype == np.float32 and found[1].spans.dtype == np.int32
 
 
+def test_the_evidence_ratio_is_kept(collection: Collection) -> None:
+    assert collection.evidence_ratio is None
+    for ratio in (0.8, 3):
+        with collection.write("test"), collection.transaction() as transaction:
+            transaction.set_evidence_ratio(ratio)
+        assert collection.evidence_ratio == ratio
+    for ratio in (0, -1, float("nan"), float("inf")):
+        with (
+            collection.write("test"),
+            pytest.raises(CollectionError, match="must be above 0"),
+            collection.transaction() as transaction,
+        ):
+            transaction.set_evidence_ratio(ratio)
+    assert collection.evidence_ratio == 3
+
+
+def test_several_documents_at_once(collection: Collection) -> None:
+    with collection.write("test"), collection.transaction() as transaction:
+        ids = [transaction.put(document(f"{number}.txt"), {})[0] for number in range(3)]
+    assert collection.get_all([ids[2], ids[0], 999]) == {number: collection.get(number) for number in (ids[0], ids[2])}
+    assert collection.get_all([]) == {}
+
+
 def test_ids_of_numpy_are_taken_too(collection: Collection) -> None:
     number = np.int64(2)
     assert collection.get(number) == collection.get(2) is not None  # type: ignore[arg-type]

@@ -170,6 +170,21 @@ def test_a_rare_word_in_a_long_query_is_not_lost(tmp_path: Path) -> None:
         assert found(collection, " ".join([*common, "zebra"]))[0] == 6
 
 
+def test_the_terms_of_a_query_can_be_asked_for_beforehand(collection: Collection) -> None:
+    terms = collection.query_terms('RFC2119 "second page" of zebra')
+    assert terms == ["rfc2119", "rfc 2119", "rfc", "2119", "second page", "zebra"]
+    assert collection.fulltext(terms, 5) == collection.fulltext('RFC2119 "second page" of zebra', 5)
+    assert collection.fulltext([], 5) == []
+    long = " ".join(f"{a}{b}" for a in WORDS for b in WORDS[:9]) + " zebra"
+    assert collection.query_terms(long) == ["zebra"]  # the others are nowhere
+
+
+def test_documents_that_hold_a_term(collection: Collection) -> None:
+    assert collection.holding(["filler", "rfc 2119", "setaffinity", "nothing"]) == [9, 2, 1, 0]
+    assert collection.holding(["filler", "zebra", "rfc"], 7) == [1, 1, 0]
+    assert collection.holding([]) == []
+
+
 def test_k(collection: Collection) -> None:
     assert len(collection.fulltext("filler", 3)) == 3
     assert collection.fulltext("filler", 0) == []

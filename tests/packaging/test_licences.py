@@ -7,7 +7,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-EXTRAS = ("cpu", "train", "eval")
+EXTRAS = ("cpu", "llm", "serve", "mcp", "train", "eval")
 """What users install. `gpu` holds another build of the same FAISS; `test` and `dev` are not for users."""
 
 # "GPL" alone, with a version or spelt out, but neither LGPL ("Lesser", "Library") nor a longer word.

@@ -8,7 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmk_rag.encoding.encoder import Embedding
-from lmk_rag.evidence import average_neighbours, maxsim, quantize, similarities, store
+from lmk_rag.evidence import (
+    MOST_QUERY_VECTORS,
+    average_neighbours,
+    fitting,
+    maxsim,
+    quantize,
+    query_vectors,
+    similarities,
+    store,
+)
 
 
 def unit(rows: int, dimension: int, seed: int = 0) -> np.ndarray:
@@ -90,3 +99,23 @@ def test_cosines_stay_in_bounds() -> None:
     cosines = similarities(unit(4, 384, 1), kept)
     assert cosines.max() <= 1
     assert np.diag(cosines) == pytest.approx(np.ones(4), abs=0.01)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 31, 32, 33, 500])
+def test_a_long_query_is_asked_in_few_stretches(rows: int) -> None:
+    evidence = unit(rows, 8)
+    asked = query_vectors(evidence)
+    assert len(asked) <= MOST_QUERY_VECTORS
+    if rows <= MOST_QUERY_VECTORS:
+        assert np.array_equal(asked, evidence)
+    else:
+        first = evidence[: math.ceil(rows / MOST_QUERY_VECTORS)].mean(axis=0)
+        assert asked[0] == pytest.approx(first / np.linalg.norm(first), abs=1e-5)
+
+
+def test_what_is_kept_is_what_fits_in_int8() -> None:
+    made, text = embedding(50), "x" * 6_000
+    vectors, spans = fitting(made, text)
+    kept = store(made, text)
+    assert np.array_equal(kept.spans, spans)
+    assert kept.evidence * kept.scales[:, None] == pytest.approx(vectors, abs=0.002)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indexes.records import PAGE_SEPARATOR
-from lmk_rag.passages import Passage, from_evidence, from_terms, term_pattern
+from lmk_rag.passages import Passage, _Words, from_evidence, from_terms, occurrences, term_pattern
 
 PAGES = [
     "Alpha is the first letter. Beta comes second. Gamma is third.",
@@ -79,6 +79,17 @@ def test_a_word_that_a_span_cuts_counts_in_the_passage() -> None:
     assert passage.text == "Snow fell in Marrakesh on one cold night."
 
 
+def test_words_of_many_stretches_are_those_of_each() -> None:
+    text = "The whale swims. A white whale sings to ships, and ships follow the whale to sea. No heron is there."
+    words = _Words(text, ["whale", "ships", "heron", "fish"])
+    borders = np.array([(a, b) for a in range(0, len(text), 7) for b in range(a + 1, len(text) + 9, 11)])
+    # From the beginning of a word, where a stretch's text alone does not show what stands before it.
+    borders = borders[[a == 0 or not text[a - 1].isalnum() for a, _ in borders]]
+    expected = [words.share(text[a:b]) for a, b in borders]
+    assert len(set(expected)) > 3
+    assert words.shares(borders[:, 0], borders[:, 1]) == pytest.approx(expected)
+
+
 def test_rare_words_count_more_than_common_ones() -> None:
     common = "The player took part. He had a part. It was part of it."
     page = f"{common} {common} A master of chess left the hall."
@@ -122,6 +133,14 @@ def test_a_page_without_a_sentence_border_gives_a_passage_of_readable_length() -
     assert 199 <= found[0].end - found[0].start <= 700
     assert not page[found[0].start - 1].isalnum()
     assert not page[found[0].end].isalnum()
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(alphabet="abAB _.İß", max_size=40), st.lists(st.text(alphabet="ab ß", max_size=4), max_size=4))
+def test_a_long_text_is_searched_by_the_same_pattern(text: str, terms: list[str]) -> None:
+    pattern = term_pattern(terms)
+    found = [(match.start(), match.group().casefold()) for match in pattern.finditer(text)] if pattern else []
+    assert occurrences(text, terms) == found
 
 
 texts = st.lists(st.text(alphabet="ab.!? \n\U0001f600é你", max_size=60), min_size=1, max_size=4)

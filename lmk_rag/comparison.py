@@ -1,0 +1,87 @@
+"""One query by several poolings, side by side: what each ranks where, and how documents moved against the first."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from indexes.filters import Filter
+from lmk_rag.search import Hit, Searcher
+
+BM25 = "bm25"
+"""The name of the column that is no pooling."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A hit in one column, seen from the others.
+
+    Attributes:
+        hit: with its rank in this column.
+        before: its rank in the first column; None where that does not have it.
+        missing: the other columns that do not have it.
+    """
+
+    hit: Hit
+    before: int | None
+    missing: tuple[str, ...]
+
+    @property
+    def moved(self) -> int | None:
+        """Places that it stands higher than in the first column (lower: below 0); None where that lacks it."""
+        return None if self.before is None else self.before - self.hit.rank
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What one pooling, or BM25, found.
+
+    Attributes:
+        name: of the pooling, or ``bm25``.
+        score_kind: what the scores are, see ``lmk_rag.search.SCORE_KINDS``.
+        placed: best first.
+        notes: what the user should know, one sentence each.
+    """
+
+    name: str
+    score_kind: str
+    placed: tuple[Placed, ...]
+    notes: tuple[str, ...] = ()
+
+
+def compare(
+    searcher: Searcher, query: str, names: Sequence[str], k: int = 10, filter: Filter | None = None
+) -> tuple[Column, ...]:
+    """Let each pooling answer a query by its document vectors alone, so that nothing but the pooling differs.
+
+    Args:
+        searcher: over the collection.
+        query: any text.
+        names: poolings of the collection, or ``bm25``; the first is what the others are compared with.
+        k: hits a column, at least 1.
+        filter: only documents that it lets through are looked at.
+
+    Returns:
+        A column a name, in the order given.
+
+    Raises:
+        CollectionError: where a pooling is not indexed.
+    """
+    found = {
+        name: searcher.search(query, k, BM25, filter=filter)
+        if name == BM25
+        else searcher.search(query, k, "dense", name, evidence=False, filter=filter)
+        for name in names
+    }
+    ranks = {name: {hit.id: hit.rank for hit in results.hits} for name, results in found.items()}
+    first = ranks[names[0]] if names else {}
+    return tuple(
+        Column(
+            name,
+            results.score_kind,
+            tuple(
+                Placed(hit, first.get(hit.id), tuple(other for other in found if hit.id not in ranks[other]))
+                for hit in results.hits
+            ),
+            results.notes,
+        )
+        for name, results in found.items()
+    )

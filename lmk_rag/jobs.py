@@ -1,0 +1,149 @@
+"""Long work beside the page that started it: one job at a time, with progress, an end on request, and its outcome."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+Outcome = TypeVar("Outcome")
+_MESSAGES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How far a job is.
+
+    Attributes:
+        files: that are done.
+        all_files: that there are to do; 0 while it is not known.
+        bytes: of the files that are done.
+        all_bytes: of all files.
+        positions: of text that were embedded.
+        messages: what the user should know, the newest last.
+        seconds: since the start, until the end.
+    """
+
+    files: int = 0
+    all_files: int = 0
+    bytes: int = 0
+    all_bytes: int = 0
+    positions: int = 0
+    messages: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def share(self) -> float:
+        """How much is done, 0 to 1, by bytes where they are known."""
+        done, everything = (self.bytes, self.all_bytes) if self.all_bytes else (self.files, self.all_files)
+        return min(done / everything, 1.0) if everything else 0.0
+
+
+class Job(Generic[Outcome]):
+    """A function that runs in a thread of its own and tells how far it is.
+
+    Attributes:
+        title: what it does, for people.
+        stop: set when the work is to end early.
+        outcome: what the function returned; None before, and where it raised.
+        error: what it raised.
+    """
+
+    def __init__(self, title: str, work: "Callable[[Job[Outcome]], Outcome]") -> None:
+        """Take the work: a function of this job, whose methods it calls to tell how far it is."""
+        self.title = title
+        self.stop = threading.Event()
+        self.outcome: Outcome | None = None
+        self.error: Exception | None = None
+        self._work = work
+        self._lock = threading.Lock()
+        self._state = State()
+        self._began = time.monotonic()
+        # A daemon: a server that is stopped does not wait for it, and each batch that was committed is kept.
+        self._thread = threading.Thread(target=self._run, name=title, daemon=True)
+
+    def begin(self) -> None:
+        """Start the work."""
+        self._began = time.monotonic()
+        self._thread.start()
+
+    def cancel(self) -> None:
+        """Ask the work to end after what it is doing now."""
+        self.stop.set()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the end; return whether it has come."""
+        self._thread.join(seconds)
+        return not self.running
+
+    @property
+    def running(self) -> bool:
+        """Whether it works still."""
+        return self._thread.is_alive()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether it was asked to end early."""
+        return self.stop.is_set()
+
+    def state(self) -> State:
+        """Tell how far it is."""
+        with self._lock:
+            state = self._state
+        return replace(state, seconds=time.monotonic() - self._began) if self.running else state
+
+    # What the work calls, from its own thread.
+
+    def start(self, files: int, size: int) -> None:
+        """Know how many files there are, and their bytes together."""
+        self._change(all_files=files, all_bytes=size)
+
+    def message(self, text: str) -> None:
+        """Keep a sentence for the user."""
+        self._change(messages=(*self._state.messages, text)[-_MESSAGES:])
+
+    def tokens(self, count: int) -> None:
+        """Count positions that were embedded."""
+        self._change(positions=self._state.positions + count)
+
+    def finished(self, files: int, size: int) -> None:
+        """Count files that are done, and their bytes."""
+        self._change(files=self._state.files + files, bytes=self._state.bytes + size)
+
+    def _change(self, **values: object) -> None:
+        with self._lock:
+            self._state = replace(self._state, **values)  # type: ignore[arg-type] # names of its fields
+
+    def _run(self) -> None:
+        try:
+            self.outcome = self._work(self)
+        except Exception as error:  # told on the page, whatever it is
+            self.error = error
+        finally:
+            self._change(seconds=time.monotonic() - self._began)
+
+
+class Jobs:
+    """The place of the one job that runs; shared by all windows of the page."""
+
+    def __init__(self) -> None:
+        """Begin without a job."""
+        self._lock = threading.Lock()
+        self.current: Job[object] | None = None
+
+    def begin(self, title: str, work: Callable[[Job[object]], object]) -> Job[object]:
+        """Start a job.
+
+        Raises:
+            BusyError: another one has not ended.
+        """
+        with self._lock:
+            if self.current is not None and self.current.running:
+                raise BusyError(f"{self.current.title} is still running: wait for it to end, or cancel it.")
+            self.current = Job(title, work)
+            self.current.begin()
+            return self.current
+
+
+class BusyError(Exception):
+    """A job is running already."""

@@ -1,0 +1,75 @@
+"""Long work in a thread: progress, an end on request, its outcome and its error, one at a time."""
+
+import threading
+
+import pytest
+
+from lmk_rag.jobs import BusyError, Job, Jobs
+
+SECONDS = 30.0
+
+
+def test_progress_and_outcome() -> None:
+    told, go_on = threading.Event(), threading.Event()
+
+    def work(job: Job[object]) -> str:
+        job.start(4, 200)
+        job.message("Loading …")
+        job.tokens(128)
+        job.finished(1, 50)
+        told.set()
+        assert go_on.wait(SECONDS)
+        return "done"
+
+    job = Jobs().begin("Indexing", work)
+    assert told.wait(SECONDS)
+    state = job.state()
+    assert job.running
+    assert (state.files, state.all_files, state.positions, state.messages) == (1, 4, 128, ("Loading …",))
+    assert state.share == 0.25
+    go_on.set()
+    assert job.wait(SECONDS)
+    assert job.outcome == "done"
+    assert job.error is None
+    assert job.state().seconds == job.state().seconds
+
+
+def test_cancel_is_a_request() -> None:
+    job = Jobs().begin("Indexing", lambda job: job.stop.wait(SECONDS))
+    before = job.cancelled
+    job.cancel()
+    assert job.wait(SECONDS)
+    assert (before, job.cancelled) == (False, True)
+    assert job.outcome is True
+
+
+def test_an_error_is_kept() -> None:
+    def work(job: Job[object]) -> object:
+        raise ValueError("The model is missing.")
+
+    job = Jobs().begin("Indexing", work)
+    assert job.wait(SECONDS)
+    assert str(job.error) == "The model is missing."
+    assert job.outcome is None
+
+
+def test_one_job_at_a_time() -> None:
+    jobs, go_on = Jobs(), threading.Event()
+    first = jobs.begin("Indexing papers", lambda job: go_on.wait(SECONDS))
+    with pytest.raises(BusyError, match="Indexing papers is still running"):
+        jobs.begin("Indexing more", lambda job: None)
+    go_on.set()
+    assert first.wait(SECONDS)
+    second = jobs.begin("Indexing more", lambda job: 7)
+    assert second.wait(SECONDS)
+    assert jobs.current is second
+
+
+def test_a_share_without_bytes_counts_files() -> None:
+    job: Job[object] = Job("x", lambda job: None)
+    assert job.state().share == 0
+    job.start(4, 0)
+    job.finished(3, 0)
+    assert job.state().share == 0.75
+    job.finished(3, 0)
+    assert job.state().share == 1
