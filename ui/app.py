@@ -1,83 +1,33 @@
-"""A search page over one collection.
+"""The app: five pages over one collection.
 
-Everything that comes from a document goes through `st.text` or `st.code`, which show it letter for letter: a
-document must not be able to put markup, formulas or links into the page.
+Text that comes from a document never becomes markup: it goes through `st.text` and `st.code`, which show it letter for
+letter, through `ui.components.markup`, which escapes it, or through a component that sets it as text.
 """
 
-import os
 from pathlib import Path
 
 import streamlit as st
 
-from indexes.errors import CollectionError
-from lmk_rag.encoding.base_model import ModelError
-from lmk_rag.search import Hit, Results, Searcher
+from ui.components.frontend import show_keys
 
-HITS = 10
-
-
-def collection_folder() -> Path:
-    """The collection that the page shows: LMK_RAG_COLLECTION, else `lmk-collection` in the current folder."""
-    return Path(os.environ.get("LMK_RAG_COLLECTION") or "lmk-collection").expanduser().absolute()
-
-
-@st.cache_resource(show_spinner=False, max_entries=1)
-def open_searcher(folder: str) -> Searcher:
-    """The collection and, once it has been needed, its encoder: one for all visitors, not one a visit."""
-    return Searcher.open(Path(folder))
-
-
-def complain(error: Exception) -> None:
-    """Shows an error's own sentence; it may quote a document or a path, so it is no Markdown."""
-    st.error("That did not work.", icon="⚠️")
-    st.text(str(error) or type(error).__name__)
-
-
-def show_hit(hit: Hit) -> None:
-    """One document: what it is, where it lies, and the passages that answer the query."""
-    with st.container(border=True):
-        st.text(f"{hit.rank}. {hit.title or Path(hit.path).name}")
-        st.caption(f"score {hit.score:.3f}")
-        st.code(hit.path, language=None, wrap_lines=True)
-        for passage in hit.passages:
-            st.caption(f"page {passage.page}, score {passage.score:.3f}")
-            st.text(passage.text)
-
-
-def show_results(results: Results) -> None:
-    """The hits in order, or a sentence where there are none, after what the search itself has to say."""
-    for note in results.notes:
-        st.text(note)
-    if not results.hits:
-        st.info("Nothing was found. Try other words, or fewer of them.")
-    for hit in results.hits:
-        show_hit(hit)
+_HERE = Path(__file__).parent / "components"
+_STYLE, _ICON = _HERE / "style.css", _HERE / "icon.png"
 
 
 def main() -> None:
-    """The page."""
-    st.set_page_config(page_title="lmk-rag", page_icon="🔎")
-    st.title("lmk-rag")
-    folder = collection_folder()
-    st.text(f"Collection: {folder}")
-    if not folder.exists():
-        st.info("There is no collection here yet. Make one with the command below, then reload this page.")
-        st.code(f'lmk-rag ingest FOLDER --collection "{folder}"', language=None, wrap_lines=True)
-        return
-
-    # Bound to the URL, so that a search can be bookmarked and sent to somebody.
-    query = st.text_input("Search", key="q", bind="query-params", placeholder="A question, or a few words")
-    if not query or not query.strip():
-        st.caption("Type a question or a few words and press Enter.")
-        return
-    try:
-        searcher = open_searcher(str(folder))
-        with st.spinner("Searching (the first search loads the encoder) …"):
-            results = searcher.search(query, k=HITS, mode="hybrid")
-    except (CollectionError, ModelError, OSError) as error:
-        complain(error)
-        return
-    show_results(results)
+    """Show the page that the address names."""
+    st.set_page_config(page_title="lmk-rag", page_icon=str(_ICON), layout="wide")
+    pages = [
+        st.Page("pages/search.py", title="Search", icon=":material/search:", default=True),
+        st.Page("pages/ask.py", title="Ask", icon=":material/forum:"),
+        st.Page("pages/compare.py", title="Compare", icon=":material/compare_arrows:"),
+        st.Page("pages/library.py", title="Library", icon=":material/folder_open:"),
+        st.Page("pages/settings.py", title="Settings", icon=":material/settings:"),
+    ]
+    page = st.navigation(pages, position="top")
+    st.html(_STYLE)
+    show_keys()
+    page.run()
 
 
 main()

@@ -1,0 +1,81 @@
+"""The Compare page: columns, moves, a pooling indexed by a button, and the collection's own test."""
+
+import io
+from collections.abc import Callable
+from html import escape
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from indexes.collection import Collection
+from tests.ui.pages import HOSTILE, components, markdown, shown_html
+from ui.components.session import jobs
+
+Open = Callable[..., AppTest]
+pytestmark = pytest.mark.filterwarnings("ignore::lmk_rag.encoding.base_model.ModelWarning")
+
+
+def test_three_columns_and_bm25_as_a_fourth(open_page: Open) -> None:
+    app = open_page("compare", q="rust on the sea")
+    assert [each.value for each in app.subheader][:3] == ["LMK", "CLS", "mean"]
+    assert shown_html(app).count("lr-rank") == 15
+    assert shown_html(app).count("lr-move") == 10
+    assert components(app).count("lmk_rag_strip") == 10  # CLS keeps no evidence
+    assert any("keeps no evidence" in each.value for each in app.caption)
+    assert not [button for button in app.button if button.label.startswith("Index ")]
+    app.toggle(key="bm25").set_value(True).run()
+    assert [each.value for each in app.subheader][:4] == ["LMK", "CLS", "mean", "BM25"]
+    assert "not in BM25" in shown_html(app)
+
+
+def test_the_address_opens_the_same_comparison(open_page: Open) -> None:
+    app = open_page("compare", q="rust", bm25="true")
+    assert "BM25" in [each.value for each in app.subheader]
+
+
+def test_a_pooling_that_is_missing_is_indexed_by_a_button(open_page: Open, collection: Path) -> None:
+    with Collection.open(collection) as opened, opened.write("test"):
+        record = opened.encoder("cls")
+        assert record is not None
+        with opened.transaction() as transaction:
+            transaction.drop_encoder(record.id)
+    app = open_page("compare", q="rust")
+    assert [each.value for each in app.subheader][:2] == ["LMK", "mean"]
+    app.button(key="index-cls").click().run()
+    job = jobs().current
+    assert job is not None
+    assert job.wait(120)
+    assert job.error is None
+    app.run()
+    assert [each.value for each in app.subheader][:3] == ["LMK", "CLS", "mean"]
+    assert "5 documents embedded." in shown_html(app)
+
+
+def test_documents_are_never_markup(open_page: Open) -> None:
+    app = open_page("compare", q="zebras", bm25="true")
+    assert escape(HOSTILE) in shown_html(app)
+    assert "<script" not in shown_html(app) + markdown(app)
+    assert "javascript" not in markdown(app)
+
+
+def test_the_own_test_measures_each_pooling(open_page: Open) -> None:
+    app = open_page("compare")
+    file = io.BytesIO(b"query,path\ntides and moon,moon.txt\nrust,sea.pdf\nloaf,bread.txt\ngone,absent.pdf\n")
+    app.file_uploader(key="questions").upload("questions.csv", file.getvalue(), "text/csv")
+    next(button for button in app.button if button.label == "Run the test").click().run()
+    assert not app.exception
+    assert not app.error
+    table = app.dataframe[0].value
+    assert list(table["pooling"]) == ["LMK", "CLS", "mean", "BM25"]
+    assert table.loc[3, "nDCG@10"].startswith("1.000")
+    assert any(each.value.startswith("3 questions") for each in app.caption)
+    assert "absent.pdf" in shown_html(app)
+    assert app.get("download_button")
+
+
+def test_an_own_test_without_questions_is_one_sentence(open_page: Open) -> None:
+    app = open_page("compare")
+    next(button for button in app.button if button.label == "Run the test").click().run()
+    assert len(app.error) == 1
+    assert any("drop a CSV, or name a folder" in each.value for each in app.text)

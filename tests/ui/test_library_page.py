@@ -1,0 +1,155 @@
+"""The Library page: files in, the table, removal, indexing again, figures and the map."""
+
+import threading
+from collections.abc import Callable
+from html import escape
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from indexes.collection import Collection
+from lmk_rag.jobs import Job
+from tests.ui.pages import HOSTILE, markdown, shown_html
+from ui.components.session import jobs
+
+Open = Callable[..., AppTest]
+pytestmark = pytest.mark.filterwarnings("ignore::lmk_rag.encoding.base_model.ModelWarning")
+
+
+def finished(app: AppTest) -> AppTest:
+    """The page after the job has ended."""
+    job = jobs().current
+    assert job is not None
+    assert job.wait(120)
+    app.run()
+    assert not app.exception
+    return app
+
+
+def by_path(collection: Path) -> dict[str, int]:
+    with Collection.open(collection) as opened:
+        return {Path(each.path).name: each.id for each in opened.documents()}
+
+
+def test_every_document_stands_in_the_table(open_page: Open) -> None:
+    app = open_page("library")
+    table = app.dataframe[0].value
+    assert sorted(table["type"]) == sorted(["html", "markdown", "pdf", "text", "text"])
+    assert set(table["state"]) == {"indexed"}
+    assert int(table.loc[table["title"] == "Sea and iron", "pages"].iloc[0]) == 2
+    assert (table["tokens"] > 0).all()
+    assert "<script" not in markdown(app)
+
+
+def test_the_table_can_be_narrowed(open_page: Open) -> None:
+    app = open_page("library", listed="sea and")
+    assert list(app.dataframe[0].value["title"]) == ["Sea and iron"]
+
+
+def test_a_folder_is_indexed_in_the_background(open_page: Open, tmp_path: Path, collection: Path) -> None:
+    more = tmp_path / "more"
+    more.mkdir()
+    (more / "moss.txt").write_text("Moss grows on the north side of trees.")
+    (more / "broken.pdf").write_bytes(b"%PDF-1.4 nothing")
+    app = open_page("library")
+    app.text_input(key="folder").set_value(str(more))
+    next(button for button in app.button if button.label == "Index this folder").click().run()
+    finished(app)
+    assert "1 new, 1 failed" in shown_html(app)
+    assert "moss.txt" in by_path(collection)
+    table = app.dataframe[0].value
+    assert list(table.loc[table["state"] == "failed", "path"]) == [str(more / "broken.pdf")]
+    assert "not a PDF" in table.loc[table["state"] == "failed", "reason"].iloc[0]
+    app.button(key="put-away").click().run()
+    assert "1 new" not in shown_html(app)
+
+
+def test_a_folder_that_is_not_there_is_one_sentence(open_page: Open, tmp_path: Path) -> None:
+    app = open_page("library")
+    app.text_input(key="folder").set_value(str(tmp_path / "absent"))
+    next(button for button in app.button if button.label == "Index this folder").click().run()
+    assert len(app.error) == 1
+    assert any("There is no" in each.value and "absent" in each.value for each in app.text)
+
+
+def test_the_first_documents_make_the_collection(open_page: Open, folder: Path, tmp_path: Path) -> None:
+    app = open_page("library", folder=tmp_path / "new")
+    app.text_input(key="folder").set_value(str(folder / "moon.txt"))
+    next(button for button in app.button if button.label == "Index this folder").click().run()
+    finished(app)
+    assert list(by_path(tmp_path / "new")) == ["moon.txt"]
+
+
+def test_another_writer_is_named(open_page: Open, folder: Path, collection: Path) -> None:
+    app = open_page("library")
+    with Collection.open(collection) as opened, opened.write("ingest elsewhere"):
+        app.text_input(key="folder").set_value(str(folder))
+        next(button for button in app.button if button.label == "Index this folder").click().run()
+        finished(app)
+    assert app.error[0].value == "The collection is being written."
+    assert any("ingest elsewhere" in each.value for each in app.text)
+
+
+def test_figures_and_map(open_page: Open) -> None:
+    app = open_page("library", tab="Collection")
+    assert {each.label: each.value for each in app.metric}["Documents"] == "5"
+    assert sorted(app.dataframe[0].value["pooling"]) == ["cls", "lmk", "mean"]
+    app = open_page("library", tab="Map")
+    assert len(app.get("vega_lite_chart")) + len(app.get("arrow_vega_lite_chart")) == 1
+
+
+def test_a_running_job_shows_how_far_it_is_and_can_be_cancelled(open_page: Open) -> None:
+    told = threading.Event()
+
+    def work(job: Job[object]) -> bool:
+        job.start(4, 400)
+        job.finished(1, 100)
+        job.message(HOSTILE)
+        told.set()
+        return job.stop.wait(120)
+
+    jobs().begin("Indexing papers", work)
+    assert told.wait(120)
+    app = open_page("library")
+    html = shown_html(app)
+    assert "Indexing papers \u2026" in html
+    assert "1 of 4 files" in html
+    assert escape(HOSTILE) in html
+    assert [each.proto.value for each in app.get("progress")] == [25]
+    assert next(button for button in app.button if button.label == "Index this folder").disabled
+    app.button(key="cancel").click().run()
+    finished(app)
+    assert "Indexing papers was cancelled" in shown_html(app)
+
+
+def selected(monkeypatch: pytest.MonkeyPatch, rows: list[int]) -> None:
+    """Let the table answer as if these rows were selected, which AppTest cannot do."""
+    monkeypatch.setattr("ui.components.documents.selected_rows", lambda event: rows)
+
+
+def test_a_selected_document_is_opened_and_its_removal_asked_about(
+    open_page: Open, collection: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    selected(monkeypatch, [0])
+    app = open_page("library", listed="moon")
+    app.button(key="remove-selected").click().run()
+    assert not app.exception
+    assert app.button(key="confirm-removal")  # in a dialog, whose button AppTest cannot press: the browser test does
+    assert "moon.txt" in by_path(collection)
+    app.button(key="open-selected").click().run()
+    assert app.query_params["doc"] == str(by_path(collection)["moon.txt"])
+
+
+def test_a_selected_document_is_indexed_again(
+    open_page: Open, collection: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    selected(monkeypatch, [0])
+    app = open_page("library", listed="moon")
+    with Collection.open(collection) as opened:
+        before = opened.generation
+    app.button(key="reindex-selected").click().run()
+    finished(app)
+    assert "1 updated" in shown_html(app)
+    with Collection.open(collection) as opened:
+        assert opened.generation > before

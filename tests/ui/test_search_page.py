@@ -1,0 +1,191 @@
+"""The Search page: hits with their passages, the open document, links, filters, what is said when nothing is there."""
+
+from collections.abc import Callable
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from indexes.collection import Collection
+from lmk_rag.search import Results, Searcher
+from tests.ui.pages import HOSTILE, components, markdown, shown_html
+
+Open = Callable[..., AppTest]
+pytestmark = pytest.mark.filterwarnings("ignore::lmk_rag.encoding.base_model.ModelWarning")
+
+
+def test_a_missing_collection_is_told_with_the_command(open_page: Open, tmp_path: Path) -> None:
+    app = open_page(folder=tmp_path / "absent")
+    assert "no collection here yet" in shown_html(app)
+    assert str(tmp_path / "absent") in app.code[0].value
+    assert "Add documents" in [button.label for button in app.button]
+    assert not app.text_input
+
+
+def test_an_empty_collection_says_what_to_do(open_page: Open, tmp_path: Path) -> None:
+    Collection.open(tmp_path / "empty", create=True).close()
+    assert "This collection is empty" in shown_html(open_page(folder=tmp_path / "empty"))
+
+
+def test_without_a_query_nothing_is_searched(open_page: Open) -> None:
+    app = open_page()
+    assert not app.error
+    assert "Search 5 documents" in shown_html(app)
+    assert "Type a question" in shown_html(app)
+
+
+def test_a_query_finds_documents_with_marked_words_pages_and_strips(open_page: Open, folder: Path) -> None:
+    app = open_page()
+    app.text_input(key="q").set_value("rust iron").run()
+    html = shown_html(app)
+    assert "Sea and iron" in html
+    assert "2 pages" in html
+    assert str(folder / "sea.pdf") in html
+    assert "<mark>Rust</mark> eats the hull" in html
+    assert "p. 2" in [button.label for button in app.button]
+    assert components(app).count("lmk_rag_strip") == 5
+    assert '"where":"Page 2"' in components(app).replace(" ", "").replace('"where":"Page2"', '"where":"Page 2"')
+
+
+def test_the_query_and_the_mode_stand_in_the_address(open_page: Open) -> None:
+    app = open_page(q="zebras", mode="bm25")
+    assert app.text_input(key="q").value == "zebras"
+    assert "BM25" in shown_html(app)
+    assert "Zebras" in shown_html(app)
+    assert shown_html(app).count("lr-rank") == 1
+
+
+def test_filters_of_the_address_narrow_the_search(open_page: Open) -> None:
+    app = open_page(q="sun moon sea", type="pdf")
+    assert shown_html(app).count("lr-rank") == 1
+    assert "Sea and iron" in shown_html(app)
+    app = open_page(q="sun moon sea", path="star")
+    assert shown_html(app).count("lr-rank") == 1
+    assert "Stars" in shown_html(app)
+
+
+def test_nothing_found_is_said(open_page: Open) -> None:
+    app = open_page(q="qqqq", mode="bm25")
+    assert "Nothing was found" in app.info[0].value
+
+
+def test_opening_a_passage_draws_its_page_and_the_address_says_so(open_page: Open, collection: Path) -> None:
+    app = open_page(q="rust hull")
+    with Collection.open(collection) as opened:
+        [sea] = [each.id for each in opened.documents() if each.kind == "pdf"]
+    app.button(key=f"open-{sea}").click().run()
+    assert not app.exception
+    assert app.query_params["doc"] == str(sea)
+    assert app.query_params["page"] == "2"
+    assert len(app.image) == 1
+    assert "Page 2 of 2" in shown_html(app)
+    assert "not found on the drawn page" not in shown_html(app)
+    app.button(key="previous-page").click().run()
+    assert app.query_params["page"] == "1"
+    assert app.button(key="previous-page").disabled
+    app.button(key="close-viewer").click().run()
+    assert "doc" not in app.query_params
+    assert not app.image
+
+
+def test_a_link_opens_the_same_place(open_page: Open, collection: Path) -> None:
+    with Collection.open(collection) as opened:
+        [moon] = [each.id for each in opened.documents() if each.path.endswith("moon.txt")]
+        words = opened.page_texts(moon)[0]
+    start = words.index("A spring tide")
+    app = open_page(doc=str(moon), page="1", at=f"{start}-{start + 13}")
+    assert '["A spring tide",true]' in components(app).replace(", true", ",true")
+
+
+@pytest.mark.parametrize("address", [{"doc": "99"}, {"doc": "x"}, {"doc": "1", "page": "77"}, {"like": "77"}])
+def test_an_address_that_names_nothing_is_no_error(open_page: Open, address: dict[str, str]) -> None:
+    app = open_page(**address)
+    assert not app.exception
+    assert not app.error
+
+
+def test_a_text_is_scrolled_to_its_mark(open_page: Open, collection: Path) -> None:
+    with Collection.open(collection) as opened:
+        [moon] = [each.id for each in opened.documents() if each.path.endswith("moon.txt")]
+    app = open_page(q="spring tide")
+    app.button(key=f"open-{moon}").click().run()
+    assert "lmk_rag_reader" in components(app)
+    assert "true" in components(app).partition("lmk_rag_reader")[2]
+
+
+def test_a_pdf_whose_file_is_gone_shows_its_text(open_page: Open, collection: Path, folder: Path) -> None:
+    with Collection.open(collection) as opened:
+        [sea] = [each.id for each in opened.documents() if each.kind == "pdf"]
+    moved = (folder / "sea.pdf").rename(folder / "elsewhere.pdf")
+    try:
+        app = open_page(doc=str(sea), page="1")
+    finally:
+        moved.rename(folder / "sea.pdf")
+    assert "this is the text that was indexed" in shown_html(app)
+    assert "Whales sing" in components(app)
+
+
+def test_find_in_this_document(open_page: Open, collection: Path) -> None:
+    with Collection.open(collection) as opened:
+        [sea] = [each.id for each in opened.documents() if each.kind == "pdf"]
+    app = open_page(doc=str(sea), page="1")
+    app.text_input(key=f"find-{sea}-").set_value("rust hull").run()
+    assert "<mark>Rust</mark>" in shown_html(app)
+    app.button(key=f"found-{sea}-0").click().run()
+    assert app.query_params["page"] == "2"
+    assert "at" in app.query_params
+
+
+def test_more_like_this_and_back(open_page: Open) -> None:
+    app = open_page(q="zebras", mode="bm25")
+    like = next(button for button in app.button if button.key and button.key.startswith("like-"))
+    like.click().run()
+    assert not app.exception
+    assert "Documents like:" in shown_html(app)
+    assert shown_html(app).count("lr-rank") == 4
+    next(button for button in app.button if button.label == "Back to the search").click().run()
+    assert shown_html(app).count("lr-rank") == 1
+
+
+def test_documents_are_never_markup(open_page: Open, collection: Path) -> None:
+    app = open_page(q="zebras")
+    assert escape(HOSTILE) in shown_html(app)
+    hostile = next(button.key for button in app.button if button.key and button.key.startswith("open-"))
+    app.button(key=hostile).click().run()
+    assert not app.exception
+    for dangerous in ("<script", "<img", "javascript:x)"):
+        assert dangerous not in markdown(app)
+        assert dangerous == "javascript:x)" or dangerous not in shown_html(app)
+    assert "alert(1)" in components(app)
+
+
+def test_a_folder_that_is_no_collection_is_one_sentence(open_page: Open, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "collection.sqlite").write_text("not a database, and longer than a header of one " * 40)
+    app = open_page(folder=broken)
+    assert len(app.error) == 1
+    assert any(str(broken) in each.value for each in app.text)
+
+
+def test_results_are_kept_until_the_collection_changes(
+    open_page: Open, collection: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched = []
+    real = Searcher.search
+
+    def counted(self: Searcher, *arguments: Any, **options: Any) -> Results:
+        searched.append(arguments)
+        return real(self, *arguments, **options)
+
+    monkeypatch.setattr(Searcher, "search", counted)
+    app = open_page(q="moon")
+    app.run()
+    assert len(searched) == 1
+    with Collection.open(collection) as opened, opened.write("test"), opened.transaction() as transaction:
+        transaction.remove(next(each.id for each in opened.documents() if each.path.endswith("moon.txt")))
+    app.run()
+    assert len(searched) == 2
+    assert "moon.txt" not in shown_html(app)

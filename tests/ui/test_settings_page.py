@@ -1,0 +1,55 @@
+"""The Settings page: what is chosen holds for all pages, and what cannot be chosen is told."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from indexes.collection import Collection
+from tests.ui.pages import markdown, shown_html
+from ui.components.session import choices
+
+Open = Callable[..., AppTest]
+pytestmark = pytest.mark.filterwarnings("ignore::lmk_rag.encoding.base_model.ModelWarning")
+
+
+def test_another_collection_is_opened_for_all_pages(open_page: Open, tmp_path: Path) -> None:
+    Collection.open(tmp_path / "other", create=True).close()
+    app = open_page("settings")
+    app.text_input(key="collection-folder").set_value(str(tmp_path / "other"))
+    app.button(key="open-collection").click().run()
+    assert not app.exception
+    assert choices().collection == tmp_path / "other"
+    app.switch_page("pages/search.py").run()
+    assert "This collection is empty" in shown_html(app)
+
+
+def test_a_file_is_no_collection(open_page: Open, collection: Path, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("x")
+    app = open_page("settings")
+    app.text_input(key="collection-folder").set_value(str(tmp_path / "notes.txt"))
+    app.button(key="open-collection").click().run()
+    assert len(app.error) == 1
+    assert choices().collection == collection
+
+
+def test_model_device_and_language_model(open_page: Open) -> None:
+    app = open_page("settings")
+    assert "lmk: default" in shown_html(app)
+    app.text_input(key="model-name").set_value("some/model")
+    app.selectbox(key="device").set_value("cpu")
+    app.button(key="use-model").click().run()
+    app.text_input(key="llm-name").set_value("ollama:qwen3")
+    app.button(key="use-llm").click().run()
+    assert not app.exception
+    assert (choices().model, choices().device, choices().llm) == ("some/model", "cpu", "ollama:qwen3")
+
+
+def test_a_language_model_needs_its_provider(open_page: Open) -> None:
+    app = open_page("settings")
+    app.text_input(key="llm-name").set_value("qwen3")
+    app.button(key="use-llm").click().run()
+    assert any("write for example ollama:qwen3" in each.value for each in app.text)
+    assert choices().llm == ""
+    assert "nothing leaves this machine" in markdown(app)

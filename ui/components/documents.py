@@ -1,0 +1,170 @@
+"""Every document and every failed file of the collection, as a table with what can be done to them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from indexes.listing import token_counts
+from ingest.uploads import is_kept
+from lmk_rag.search import Searcher
+from lmk_rag.upkeep import mark_changed, remove
+from ui.components.markup import count
+from ui.components.running import begin_ingest
+from ui.components.session import attempt, choices, key_of
+from ui.components.viewer import open_place
+
+_COLUMNS = {
+    "state": st.column_config.TextColumn("State", width="small"),
+    "title": st.column_config.TextColumn("Title", width="large"),
+    "type": st.column_config.TextColumn("Type", width="small"),
+    "pages": st.column_config.NumberColumn("Pages", width="small", format="localized"),
+    "tokens": st.column_config.NumberColumn("Tokens", width="small", format="localized"),
+    "reason": st.column_config.TextColumn("Remarks", width="medium"),
+    "path": st.column_config.TextColumn("Path", width="large"),
+}
+_HEIGHT, _ROW = 430, 35
+"""Pixels of the table, at most, and of one of its rows."""
+STATES = ("indexed", "remarks", "incomplete", "failed")
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """Rows that are selected: documents by id, failed files by path."""
+
+    documents: list[int]
+    failed: list[str]
+
+
+def show_documents(searcher: Searcher) -> None:
+    """Show the table, what narrows it, and the buttons for the rows that are selected."""
+    table = _table(searcher, key_of(searcher))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        words = st.text_input(
+            "Filter",
+            key="listed",
+            placeholder="Part of a title, path or remark",
+            icon=":material/filter_list:",
+            label_visibility="collapsed",
+            bind="query-params",
+        )
+        states = [each for each in STATES if (table["state"] == each).any()]
+        state = None
+        if len(states) > 1:
+            state = st.pills("State", states, key="state", bind="query-params", label_visibility="collapsed")
+    shown = table
+    if words and words.strip():
+        looked = shown["title"] + "\n" + shown["path"] + "\n" + shown["reason"]
+        shown = shown[looked.str.contains(words.strip(), case=False, regex=False)]
+    if state:
+        shown = shown[shown["state"] == state]
+    st.caption(f"{count(len(shown), 'row')} of {len(table):,}. Select rows to open, index again or remove them.")
+    event = st.dataframe(
+        shown.drop(columns="id"),
+        hide_index=True,
+        height=min(_HEIGHT, _ROW * (len(shown) + 1) + 3),
+        column_config=_COLUMNS,
+        on_select="rerun",
+        selection_mode="multi-row",
+        key=f"documents-{key_of(searcher)[2]}-{words}-{state}",  # a selection is of these rows
+    )
+    picked = shown.iloc[selected_rows(event)]
+    documents = picked[picked["state"] != "failed"]
+    failed = picked[picked["state"] == "failed"]
+    _show_actions(searcher, _Chosen(documents["id"].tolist(), failed["path"].tolist()))
+
+
+def selected_rows(event: Mapping[str, Any]) -> list[int]:
+    """Give the places of the rows that are selected."""
+    return list(event["selection"]["rows"])
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _table(_searcher: Searcher, key: tuple[str, str, int]) -> pd.DataFrame:
+    """Read what is known of all documents and failed files, once a generation."""
+    collection = _searcher.collection
+    with collection.snapshot():
+        records = collection.encoders()
+        tokens = {record.pooling: token_counts(collection, record.id) for record in records}
+        rows = []
+        for document in collection.documents():
+            lacking = [pooling for pooling, counts in tokens.items() if document.id not in counts]
+            remarks = [*document.warnings, *(f"no {pooling} vector yet" for pooling in lacking)]
+            rows.append(
+                {
+                    "id": document.id,
+                    "state": "incomplete" if lacking else "remarks" if remarks else "indexed",
+                    "title": document.title or Path(document.path).name,
+                    "type": document.kind,
+                    "pages": document.pages,
+                    "tokens": max((sum(counts.get(document.id, (0, 0))) for counts in tokens.values()), default=None),
+                    "reason": "; ".join(remarks),
+                    "path": document.path,
+                }
+            )
+        known = {row["path"] for row in rows}
+        rows += [
+            {
+                "id": 0,
+                "state": "failed",
+                "title": Path(each.path).name,
+                "type": "",
+                "reason": _reason(each.reason, each.path in known),
+                "path": each.path,
+            }
+            for each in collection.failures()
+        ]
+    columns = ["id", *_COLUMNS]
+    table = pd.DataFrame(rows, columns=columns)
+    return table.astype(
+        {"pages": "Int64", "tokens": "Int64", **dict.fromkeys(("state", "title", "type", "reason", "path"), "str")}
+    )
+
+
+def _reason(reason: str, kept: bool) -> str:
+    return f"{reason} (its last good text is kept)" if kept else reason
+
+
+def _show_actions(searcher: Searcher, chosen: _Chosen) -> None:
+    total = len(chosen.documents) + len(chosen.failed)
+    with st.container(horizontal=True, gap="small"):
+        st.button(
+            "Open",
+            icon=":material/article:",
+            key="open-selected",
+            disabled=len(chosen.documents) != 1 or bool(chosen.failed),
+            on_click=open_place,
+            args=tuple(chosen.documents[:1]),
+        )
+        if st.button("Index again", icon=":material/refresh:", key="reindex-selected", disabled=not total):
+            _index_again(searcher, chosen)
+        if st.button("Remove", icon=":material/delete:", key="remove-selected", disabled=not total):
+            _confirm_removal(searcher, chosen)
+
+
+def _index_again(searcher: Searcher, chosen: _Chosen) -> None:
+    with attempt():
+        paths = mark_changed(searcher.collection, chosen.documents)
+        paths += [Path(each) for each in chosen.failed]
+        if not paths:
+            raise ValueError("The files of these documents are gone: their text is kept as it is.")
+        begin_ingest(paths, retry_failed=True)
+        st.rerun()
+
+
+@st.dialog("Remove from the collection?")
+def _confirm_removal(searcher: Searcher, chosen: _Chosen) -> None:
+    total = len(chosen.documents) + len(chosen.failed)
+    st.write(f"{count(total, 'row')} will be removed. Your own files stay where they are.")
+    if st.button("Remove", type="primary", key="confirm-removal", icon=":material/delete:"):
+        with attempt():
+            documents = [searcher.collection.get(each) for each in chosen.documents]
+            remove(searcher.collection, chosen.documents, chosen.failed)
+            paths = [Path(each.path) for each in documents if each] + [Path(each) for each in chosen.failed]
+            for path in paths:
+                if is_kept(choices().collection, path):
+                    path.unlink(missing_ok=True)  # our own copy of a file that was dropped here
+            st.rerun()

@@ -1,0 +1,71 @@
+"""The collection in figures: counts, sizes, models."""
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from lmk_rag.console import size
+from lmk_rag.search import Searcher
+from ui.components.markup import tag, text
+from ui.components.running import begin_anew
+from ui.components.session import choices, key_of
+
+
+def show_figures(searcher: Searcher) -> None:
+    """Show counts, sizes and the models that made the vectors."""
+    about = _about(searcher, key_of(searcher))
+    stats, sizes = about["stats"], about["sizes"]
+    st.html(tag("div", text(searcher.collection.path), "lr-path"))
+    figures = {
+        "Documents": f"{stats['documents']:,}",
+        "Pages": f"{stats['pages']:,}",
+        "Failed files": f"{stats['failures']:,}",
+        "Text": size(sizes["text"]),
+        "Database": size(sizes["database"]),
+    }
+    for column, (name, value) in zip(st.columns(len(figures)), figures.items(), strict=True):
+        column.metric(name, value)
+    if not about["encoders"]:
+        st.info("No document has been embedded yet.", icon=":material/info:")
+        return
+    st.dataframe(
+        pd.DataFrame(about["encoders"]),
+        hide_index=True,
+        column_config={"documents": st.column_config.NumberColumn(format="localized")},
+    )
+    chosen = choices().model
+    st.button(
+        "Embed everything anew",
+        icon=":material/autorenew:",
+        key="embed-anew",
+        on_click=begin_anew,
+        help="When the model that made the vectors has changed. Searches use the old vectors until it is done.",
+    )
+    st.html(tag("div", text(f"It uses the model that Settings name: {chosen}."), "lr-meta"))
+    st.caption(
+        "Each pooling is an encoder of its own: its vectors, and the evidence that says where a document matches."
+    )
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _about(_searcher: Searcher, key: tuple[str, str, int]) -> dict[str, Any]:
+    collection = _searcher.collection
+    stats, sizes = collection.stats(), collection.sizes()
+    encoders = []
+    for record in collection.encoders():
+        stored, counted = sizes["encoders"][record.pooling], stats["encoders"][record.id]
+        encoders.append(
+            {
+                "pooling": record.pooling,
+                "model": record.fingerprint.get("model", "a foreign model"),
+                "dimension": record.dimension,
+                "granularity": record.fingerprint.get("granularity"),
+                "window": record.fingerprint.get("window"),
+                "documents": counted["documents"],
+                "vectors": size(stored["vectors"]),
+                "evidence": size(stored["evidence"] + stored["scales"] + stored["spans"]),
+                "bytes a byte of text": stored["ratio"],
+            }
+        )
+    return {"stats": stats, "sizes": sizes, "encoders": encoders}

@@ -1,0 +1,93 @@
+"""Documents that were found, as cards."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from lmk_rag.passages import Passage
+from lmk_rag.results import FoldedHit, Hit, Results
+from lmk_rag.search import Searcher
+from ui.components.markup import flowing, marked, tag, text
+from ui.components.strip import Scale, Strip, scale_of, show_strip, strip_of
+from ui.components.viewer import described, open_place
+
+SCORES = {"fusion": "score", "cosine": "cosine", "bm25": "BM25"}
+"""What a score is called, by its kind."""
+
+
+def show_hits(searcher: Searcher, results: Results) -> None:
+    """Show the hits in order, or a sentence where there are none, after what the search itself has to say."""
+    for note in results.notes:
+        st.html(tag("div", text(note), "lr-note"))
+    if not results.hits:
+        st.info("Nothing was found. Try other words, or fewer of them.", icon=":material/search_off:")
+        return
+    strips = [
+        strip_of(searcher, hit.id, results.query, results.pooling) if results.pooling else () for hit in results.hits
+    ]
+    scale = scale_of(strips)
+    for hit, strip in zip(results.hits, strips, strict=True):
+        _show_hit(hit, results, strip, scale)
+
+
+def _show_hit(hit: Hit, results: Results, strip: Strip, scale: Scale) -> None:
+    with st.container(border=True, key=f"hit-{hit.id}"):
+        name = hit.title or Path(hit.path).name
+        score = f"{SCORES[results.score_kind]} {hit.score:.3f}"
+        st.html(
+            tag("div", tag("span", f"{hit.rank}", "lr-rank") + text(name), "lr-title")
+            + tag("div", f"{described(hit.kind, hit.pages)} · {text(score)}", "lr-meta")
+            + tag("div", text(hit.path), "lr-path")
+        )
+        if strip:
+            show_strip(
+                strip,
+                scale,
+                f"strip-{hit.id}",
+                lambda page, start, end: open_place(hit.id, page, start, end),
+                one_page=hit.pages == 1,
+            )
+        for number, passage in enumerate(hit.passages):
+            _show_passage(hit, passage, number)
+        if hit.folded:
+            st.html(_folded(hit.folded))
+        with st.container(horizontal=True, gap="small"):
+            first = hit.passages[0] if hit.passages else None
+            where = (first.page, first.start, first.end) if first else ()
+            st.button(
+                "Open page" if hit.pages > 1 else "Open",
+                key=f"open-{hit.id}",
+                icon=":material/article:",
+                on_click=open_place,
+                args=(hit.id, *where),
+            )
+            st.button(
+                "More like this",
+                key=f"like-{hit.id}",
+                icon=":material/join_inner:",
+                type="tertiary",
+                on_click=_more_like,
+                args=(hit.id,),
+            )
+
+
+def _show_passage(hit: Hit, passage: Passage, number: int) -> None:
+    with st.container(horizontal=True, vertical_alignment="top", wrap=False, gap="small"):
+        st.button(
+            f"p. {passage.page}" if hit.pages > 1 else "Here",
+            key=f"passage-{hit.id}-{number}",
+            type="tertiary",
+            on_click=open_place,
+            args=(hit.id, passage.page, passage.start, passage.end),
+        )
+        st.html(tag("div", marked(flowing(passage.text), passage.marks), "lr-passage"))
+
+
+def _folded(copies: tuple[FoldedHit, ...]) -> str:
+    """Name the near copies of a document, as HTML."""
+    named = "; ".join(f"{Path(each.path).name} ({each.similarity:.0%} the same)" for each in copies)
+    return tag("div", text(f"Also found, nearly the same: {named}"), "lr-folded", "\n".join(c.path for c in copies))
+
+
+def _more_like(document: int) -> None:
+    st.query_params["like"] = str(document)

@@ -1,0 +1,117 @@
+"""What all pages and windows share: settings, the open collection with its encoder, the job that runs."""
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import streamlit as st
+
+from indexes.collection import DATABASE_FILE
+from indexes.errors import CollectionError, LockedError
+from ingest.readers import ReadError
+from lmk_rag.encoding.base_model import ModelError
+from lmk_rag.jobs import BusyError, Jobs
+from lmk_rag.search import Searcher
+
+EXPECTED = (CollectionError, ModelError, ReadError, BusyError, OSError, ValueError)
+"""What a user can do something about; each has a sentence that says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What is chosen on the Settings page, for all windows until the app is stopped.
+
+    Attributes:
+        collection: the folder.
+        model: for a new collection: ``default``, a folder, or a name on the hub.
+        device: auto, cpu, cuda or mps.
+        llm: of the answers, such as ``ollama:qwen3``; empty for none.
+    """
+
+    collection: Path
+    model: str = "default"
+    device: str = "auto"
+    llm: str = ""
+
+
+def from_environment() -> Choices:
+    """Give the choices before anything is chosen: the collection of LMK_RAG_COLLECTION, else `lmk-collection` here."""
+    folder = Path(os.environ.get("LMK_RAG_COLLECTION") or "lmk-collection").expanduser().absolute()
+    return Choices(folder)
+
+
+class _Shared:
+    """The choices of all windows."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.choices = from_environment()
+
+
+@st.cache_resource(show_spinner=False)
+def _shared() -> _Shared:
+    return _Shared()
+
+
+@st.cache_resource(show_spinner=False)
+def jobs() -> Jobs:
+    """Give the place of the one job that runs."""
+    return Jobs()
+
+
+def choices() -> Choices:
+    """Tell what is chosen."""
+    return _shared().choices
+
+
+def choose(**changes: object) -> None:
+    """Choose something else, for all windows."""
+    shared = _shared()
+    with shared.lock:
+        shared.choices = replace(shared.choices, **changes)  # type: ignore[arg-type] # names of its fields
+
+
+def has_collection() -> bool:
+    """Tell whether there is a collection at the chosen place."""
+    return (choices().collection / DATABASE_FILE).exists()
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _open(folder: str, device: str, identity: tuple[int, int]) -> Searcher:
+    return Searcher.open(Path(folder), device)
+
+
+def searcher() -> Searcher:
+    """Give the open collection and, once it has been needed, its encoder: one for all windows, not one a visit.
+
+    Raises:
+        CollectionError: there is no collection, or it cannot be read.
+    """
+    chosen = choices()
+    file = chosen.collection / DATABASE_FILE
+    stat = file.stat() if file.exists() else None  # another file at the same place is another collection
+    return _open(str(chosen.collection), chosen.device, (stat.st_dev, stat.st_ino) if stat else (0, 0))
+
+
+def key_of(found: Searcher) -> tuple[str, str, int]:
+    """Give what results depend on besides the question: they are kept until the collection changes."""
+    return str(found.collection.path), found.device, found.collection.generation
+
+
+@contextmanager
+def attempt() -> Iterator[None]:
+    """Show what goes wrong inside as one sentence; what follows inside is left out."""
+    try:
+        yield
+    except EXPECTED as error:
+        complain(error)
+
+
+def complain(error: Exception) -> None:
+    """Show an error's own sentence; it may quote a document or a path, so it is no Markdown."""
+    locked = isinstance(error, LockedError)
+    st.error("The collection is being written." if locked else "That did not work.", icon=":material/error:")
+    st.text(str(error) or type(error).__name__)

@@ -1,0 +1,132 @@
+"""Ask: a conversation over the collection, whose answers cite the places that they rest on."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from lmk_rag.answer import Answer, Citation, stream
+from lmk_rag.search import Searcher
+from ui.components.empty import no_collection, nothing_indexed, say
+from ui.components.markup import flowing, shortened, tag, text
+from ui.components.session import attempt, choices, has_collection, searcher
+from ui.components.viewer import open_place, place, show_viewer
+
+_QUOTE = 240
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A question and what came of it."""
+
+    question: str
+    answer: Answer
+
+
+def _turns() -> list[Turn]:
+    turns: list[Turn] = st.session_state.setdefault("turns", [])
+    return turns
+
+
+def _show_answer(answer: Answer, number: int) -> None:
+    """Show an answer, what it rests on, and what the user should know about it."""
+    st.html(tag("div", text(answer.text), "lr-answer"))
+    for citation in answer.citations:
+        _show_citation(citation, number)
+    told = f"Written by {answer.model}, over passages of your documents." if answer.model else ""
+    for note in [*answer.notes, *([told] if told else [])]:
+        st.html(tag("div", text(note), "lr-note"))
+
+
+def _show_citation(citation: Citation, number: int) -> None:
+    with st.container(horizontal=True, vertical_alignment="top", wrap=False, gap="small"):
+        st.button(
+            f"{citation.n} · p. {citation.page}",
+            key=f"cited-{number}-{citation.n}",
+            on_click=open_place,
+            args=(citation.id, citation.page, citation.start, citation.end),
+        )
+        quoted = shortened(flowing(citation.quote), _QUOTE)
+        st.html(tag("div", text(citation.title or citation.path), "lr-cited") + tag("div", text(quoted), "lr-quote"))
+
+
+def _answer(found: Searcher, question: str) -> Answer | None:
+    """Ask, and show the text as it comes; the checked answer takes its place."""
+    history = [(turn.question, turn.answer.text) for turn in _turns()]
+    written = ""
+    coming = st.empty()
+    with attempt(), st.spinner("Reading (the first question loads the model) …"):
+        for piece in stream(found, question, choices().llm or None, history):
+            if isinstance(piece, Answer):
+                coming.empty()
+                return piece
+            written += piece
+            coming.html(tag("div", text(written), "lr-answer"))
+    return None
+
+
+def _show_conversation(found: Searcher, question: str) -> None:
+    for number, turn in enumerate(_turns()):
+        with st.chat_message("user", avatar=":material/person:"):
+            st.text(turn.question)
+        with st.chat_message("assistant", avatar=":material/menu_book:"):
+            _show_answer(turn.answer, number)
+    if not question.strip():
+        if not _turns():
+            _show_start()
+        return
+    with st.chat_message("user", avatar=":material/person:"):
+        st.text(question)
+    with st.chat_message("assistant", avatar=":material/menu_book:"):
+        answer = _answer(found, question)
+        if answer is not None:
+            _show_answer(answer, len(_turns()))
+            _turns().append(Turn(question, answer))
+            st.query_params["question"] = _turns()[0].question
+
+
+def _linked() -> str:
+    """Give the question of a link, when a conversation begins with one."""
+    return "" if _turns() else str(st.query_params.get("question", ""))
+
+
+def _show_start() -> None:
+    llm = choices().llm
+    how = (
+        f"{llm} writes the answer from passages of your documents, and each citation is checked against them."
+        if llm
+        else "No language model is chosen: the sentences that answer are quoted word for word, each with its page. "
+        "Choose a model in Settings to have answers written."
+    )
+    say("Ask about your documents", f"Write a question below and press Enter. {how}")
+
+
+def _show_clearing() -> None:
+    if _turns() and st.button("New conversation", icon=":material/add_comment:", type="tertiary", key="clear"):
+        _turns().clear()
+        st.query_params.clear()
+        st.rerun()
+
+
+def main() -> None:
+    """Show the page."""
+    if not has_collection():
+        no_collection()
+        return
+    with attempt():
+        found = searcher()
+        if not found.collection.count():
+            nothing_indexed()
+            return
+        _show_clearing()
+        question = st.chat_input("Ask about your documents", key="ask") or _linked()
+        if place() is None:
+            _show_conversation(found, question)
+        else:
+            left, right = st.columns([1, 1], gap="medium")
+            with left:
+                _show_conversation(found, question)
+            with right:
+                show_viewer()
+
+
+main()
