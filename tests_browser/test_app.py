@@ -3,6 +3,7 @@
 The steps build on each other and run in the order in which they stand.
 """
 
+import contextlib
 import io
 import re
 from collections.abc import Callable
@@ -23,6 +24,7 @@ SENTENCES = {
     "iron": ("Iron rusts in wet air.", "The hull of a ship is painted with red lead to keep the rust away."),
     "bread": ("Dough rises while yeast feeds.", "A hot stone gives the loaf its dark crust."),
 }
+TRIES = 5
 QUERY = "how is a ship kept from rusting"
 
 expect.set_options(timeout=PATIENCE)
@@ -51,6 +53,19 @@ def wait_for_job(page: Page) -> None:
 
 def press(page: Page, name: str | re.Pattern[str]) -> None:
     page.get_by_role("button", name=name).first.click()
+
+
+def focus_by_key(page: Page) -> None:
+    """Press "/" as a person does who sees that nothing happened: a box that is just being drawn loses the focus."""
+    box = page.get_by_placeholder("A question, or a few words")
+    for _ in range(TRIES):
+        page.keyboard.press("/")
+        with contextlib.suppress(AssertionError):
+            expect(box).to_be_focused(timeout=2000)
+            page.wait_for_timeout(300)
+            expect(box).to_be_focused(timeout=100)
+            return
+    expect(box).to_be_focused(timeout=100)
 
 
 def shown_page(page: Page, app: App) -> Image.Image:
@@ -88,8 +103,7 @@ def test_2_search_by_keyboard_and_open_a_highlighted_page(open_window: OpenWindo
     page = window.go("/")
     expect(page.get_by_text("Search 5 documents")).to_be_visible()
     page.wait_for_selector("html[data-keys=ready]", state="attached")
-    page.keyboard.press("/")
-    expect(page.get_by_placeholder("A question, or a few words")).to_be_focused()
+    focus_by_key(window.settled())
     page.keyboard.type(QUERY)
     page.keyboard.press("Enter")
     expect(page.locator(".lr-title").filter(has_text="About iron")).to_be_visible()
