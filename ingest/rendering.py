@@ -12,7 +12,7 @@ from PIL import Image, ImageChops, ImageDraw
 
 from ingest.alignment import find_ranges
 from ingest.readers import ReadError
-from ingest.readers.pdf_pdfium import _LOCK as PDFIUM_LOCK
+from ingest.readers.pdf_pdfium import LOCK as PDFIUM_LOCK
 
 _YELLOW = (255, 226, 92)
 _MARGIN = 1.5

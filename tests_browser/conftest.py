@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
 SHOTS = ROOT / "build" / "screenshots"
@@ -110,7 +110,7 @@ class Watched:
 
 
 @pytest.fixture
-def open_window(browser: Browser, app: App) -> Iterator["type[Watched] | object"]:
+def open_window(browser: Browser, app: App, request: pytest.FixtureRequest) -> Iterator["type[Watched] | object"]:
     """Give a function that opens a window of a width, light or dark."""
     windows: list[Watched] = []
 
@@ -123,16 +123,22 @@ def open_window(browser: Browser, app: App) -> Iterator["type[Watched] | object"
         watched = Watched(page, app.address)
         page.on("console", lambda message: _check_message(message, watched.wrong))
         page.on("pageerror", lambda error: watched.wrong.append(f"exception: {error}"))
-        page.on("dialog", lambda dialog: (watched.wrong.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("dialog", lambda dialog: _refuse(dialog, watched.wrong))
         page.on("request", lambda request: _check_request(request.url, watched.wrong))
         page.on("websocket", lambda opened: _check_request(opened.url, watched.wrong))
         windows.append(watched)
         return watched
 
     yield open_sized
-    for watched in windows:
+    for number, watched in enumerate(windows):
+        watched.shot(f"last-{request.node.name}-{number}")  # what was seen when a test failed
         watched.page.context.close()
     assert [wrong for watched in windows for wrong in watched.wrong] == []
+
+
+def _refuse(dialog: Dialog, wrong: list[str]) -> None:
+    wrong.append(f"dialog: {dialog.message}")
+    dialog.dismiss()
 
 
 def _check_message(message: ConsoleMessage, wrong: list[str]) -> None:

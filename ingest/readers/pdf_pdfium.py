@@ -10,7 +10,7 @@ import pypdfium2.raw as pdfium_c
 
 from ingest.readers import NEEDS_PASSWORD, ReadError
 
-_LOCK = threading.RLock()
+LOCK = threading.RLock()
 _REASONS = {
     pdfium_c.FPDF_ERR_FILE: "not a PDF: it cannot be opened as one",
     pdfium_c.FPDF_ERR_FORMAT: "not a PDF: its format is wrong or it is damaged",
@@ -34,7 +34,7 @@ class PdfiumDocument:
         """
         self._path = path
         self._mended = False
-        with _LOCK:
+        with LOCK:
             try:
                 self._pdf = pypdfium2.PdfDocument(path)
             except pypdfium2.PdfiumError as error:
@@ -48,7 +48,7 @@ class PdfiumDocument:
         Raises:
             ReadError: The page cannot be read.
         """
-        with _LOCK:
+        with LOCK:
             try:
                 text, dropped = self._text(index)
                 if (dropped or _UNMAPPED.search(text)) and self._mend():
@@ -87,7 +87,7 @@ class PdfiumDocument:
 
     def close(self) -> None:
         """Let go of the file."""
-        with _LOCK:
+        with LOCK:
             self._pdf.close()
 
 

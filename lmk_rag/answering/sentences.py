@@ -19,7 +19,7 @@ _AROUND = 300
 """Code points looked at on each side of a passage to find where its first and last sentence begin and end."""
 _LONGEST = 500
 """Code points of a sentence, at most: tables and code have no full stops."""
-_WORD = re.compile(r"\S*[^\W\d_]{2,}\S*")  # a whole name in code counts once
+_WORD = re.compile(r"[^\W\d_]{2,}")
 _STOP = re.compile(r"[.!?:;\u3002\uff01\uff1f][\"')\]\u201d\u2019\xbb]*$")
 _FEWEST_WORDS, _FEWEST_WORDS_WITH_STOP = 6, 2
 
