@@ -1,11 +1,12 @@
 """A question becomes an answer whose citations are checked; with a language model or without one."""
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from indexes.filters import Filter
 from lmk_rag.answering.chat import Chat, ChatError
-from lmk_rag.answering.citations import check
+from lmk_rag.answering.citations import check, cites
 from lmk_rag.answering.context import Block, build_context
 from lmk_rag.answering.extractive import Findings, look, quote
 from lmk_rag.answering.followup import History, join, rewrite
@@ -96,6 +97,7 @@ def _checked(written: str, blocks: list[Block], chat: Chat, findings: Findings) 
 
 
 def _says_lacking(written: str) -> bool:
-    """Whether a text says only that the passages lack the answer; "404 Not Found" in an answer is none of it."""
+    """Whether a text says that the passages lack the answer, and cites none; "404 Not Found" is none of it."""
     said = written.strip(" \n.\"'*`")
-    return said.startswith(LACKING) or said.casefold() == LACKING.casefold()
+    begins = re.match(rf"{LACKING}\b", said) is not None
+    return said.casefold() == LACKING.casefold() or (begins and not cites(written))

@@ -84,14 +84,19 @@ def serve_command(
 ) -> None:
     """Serve the collection over HTTP: search, answers, documents, and vectors in OpenAI's format."""
     with _extra("serve"):
+        import python_multipart  # noqa: F401 - what the server needs is asked for before anything is opened
+        import uvicorn  # noqa: F401
+
         from lmk_rag.serving.guard import is_loopback
         from lmk_rag.serving.rest import serve
     if not token and not is_loopback(host):
-        console.fail(f"{host} is reached by other machines: set a token with --token or LMK_RAG_TOKEN.")
+        console.fail(
+            f"{host or 'Every address'} is reached by other machines: set a token with --token or LMK_RAG_TOKEN."
+        )
     shown = f"[{host}]" if ":" in host else host
     with one_sentence():
-        console.err.print(f"The server is at http://{shown}:{port}, described at /docs (Ctrl-C ends it).", markup=False)
-        serve(collection, host, port, llm, token or None, device)
+        told = f"The server is at http://{shown}:{port}, described at /docs (Ctrl-C ends it)."
+        serve(collection, host, port, llm, token or None, device, lambda: console.err.print(told, markup=False))
 
 
 def mcp_command(

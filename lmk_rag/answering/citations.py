@@ -1,17 +1,25 @@
 """What a language model wrote is checked: its numbers against the passages it got, its quotes against their text."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from indexes.fulltext import query_terms
 from lmk_rag.answering.context import Block
 from lmk_rag.answering.records import Citation
 from lmk_rag.answering.sentences import sentences_of
 
-_NUMBERS = re.compile(r"[ \t]*\[\s*(\d+(?:\s*[,;]\s*\d+)*)\s*\]")
-_QUOTED = re.compile(r'"([^"\n]{2,})"|“([^”\n]{2,})”|«([^»\n]{2,})»')
-_CLAIM_ENDS = re.compile(r"(?<=[.!?])(?:\s*\[[\d\s,;]+\])*\s+|\n+")
+_LIST = r"\d+(?:\s*(?:[,;–-]|and)\s*\d+)*"  # noqa: RUF001 - "1", "1, 2", "1-3"
+_NUMBERS = re.compile(rf"[ \t]*[\[【]\s*(?:passages?|sources?)?\s*({_LIST})\s*[\]】]", re.IGNORECASE)
+_RANGE = re.compile(r"(\d+)(?:\s*[–-]\s*(\d+))?")  # noqa: RUF001
+_QUOTED = re.compile(r'"((?:[^"\n]|\n(?!\s*\n)){2,})"|“((?:[^”\n]|\n(?!\s*\n)){2,})”|«((?:[^»\n]|\n(?!\s*\n)){2,})»')
+_CLAIM_ENDS = re.compile(rf"(?<=[.!?])(?:\s*[\[【]{_LIST}[\]】])*\s+|\n+")
+_MOST_DIGITS = 9  # of a number; a longer one is no citation of ours, and int() refuses very long ones
 _FEWEST_QUOTED = 2  # words; a single one in quotation marks is a term, not a quote
+
+
+def cites(text: str) -> bool:
+    """Whether a text cites any number at all."""
+    return _NUMBERS.search(text) is not None
 
 
 def check(text: str, blocks: Sequence[Block]) -> tuple[str, list[Citation], list[str]]:
@@ -31,17 +39,17 @@ def check(text: str, blocks: Sequence[Block]) -> tuple[str, list[Citation], list
     numbered = {block.n: block for block in blocks}
     order: dict[int, int] = {}
     citations: list[Citation] = []
-    unknown: list[int] = []
-    unlike: list[int] = []
+    unknown: list[str] = []
+    unlike: list[str] = []
 
     def resolve(found: re.Match[str]) -> str:
         claim = _claim(text, found.start())
         kept = []
-        for n in dict.fromkeys(int(number) for number in re.findall(r"\d+", found[1])):
-            if n not in numbered:
-                unknown.append(n)
+        for name, n in _named(found[1], numbered):
+            if n is None:
+                unknown.append(name)
             elif not _shared(claim, numbered[n].text):
-                unlike.append(n)
+                unlike.append(name)
             else:
                 if n not in order:
                     order[n] = len(order) + 1
@@ -55,6 +63,18 @@ def check(text: str, blocks: Sequence[Block]) -> tuple[str, list[Citation], list
         notes.append(f"The model cited {_list(unlike)} for words that do not stand there: taken out.")
     notes += [f"“{quote}” is quoted, but stands in no passage." for quote in _unknown_quotes(checked, blocks)]
     return checked, citations, notes
+
+
+def _named(numbers: str, numbered: Mapping[int, Block]) -> Iterator[tuple[str, int | None]]:
+    """List what a citation names, each with its passage; None where there is no such passage."""
+    told = set()
+    for first, last in _RANGE.findall(numbers):
+        low, high = (int(each[:_MOST_DIGITS]) for each in (first, last or first))
+        known: list[int | None] = [n for n in numbered if low <= n <= high and len(first) <= _MOST_DIGITS]
+        for n in known or [None]:
+            if (n or first) not in told:
+                told.add(n or first)
+                yield (f"[{n}]" if n else f"[{first[:_MOST_DIGITS]}]"), n
 
 
 def _claim(text: str, position: int) -> str:
@@ -103,5 +123,5 @@ def _plain(text: str) -> str:
     return " ".join(text.translate(_SAME).split()).casefold()
 
 
-def _list(numbers: Iterable[int]) -> str:
-    return ", ".join(f"[{n}]" for n in dict.fromkeys(numbers))
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(names))

@@ -21,6 +21,8 @@ _LONGEST = 500
 """Code points of a sentence, at most: tables and code have no full stops."""
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _STOP = re.compile(r"[.!?:;\u3002\uff01\uff1f][\"')\]\u201d\u2019\xbb]*$")
+_LEADERS = re.compile(r"(?:\.[ \t]?){4,}")
+"""Dots that lead to a page number, in a table of contents."""
 _FEWEST_WORDS, _FEWEST_WORDS_WITH_STOP = 6, 2
 
 
@@ -89,6 +91,7 @@ def sentences_of(page: str, start: int, end: int) -> list[tuple[int, int]]:
         if whole and first < end and last > start:
             found += _pieces(page, first, last)
     found = found or list(_pieces(page, start, end))  # no border is near
+    found = [each for each in found if not _LEADERS.search(page[slice(*each)])]
     return [each for each in found if _says_something(page[slice(*each)])] or found
 
 

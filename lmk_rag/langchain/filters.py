@@ -44,6 +44,11 @@ def as_filter(given: Mapping[str, Any] | str | None) -> Filter | None:
         return None
     if isinstance(given, str):
         return Filter.parse(given)
+    if not isinstance(given, Mapping):
+        raise FilterError(f"A filter is a mapping or an expression, not a {type(given).__name__}.")
+    strange = next((key for key in given if not isinstance(key, str) or key.startswith("$")), None)
+    if strange is not None:
+        raise FilterError(f"A filter has no {strange!r}: its keys are those of the metadata, and all must hold.")
     return _MetadataFilter(
         Filter.from_dict(
             {f"metadata.{key.removeprefix('metadata.')}": value for key, value in given.items()}

@@ -10,7 +10,7 @@ from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, Callba
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables.config import run_in_executor
-from pydantic import Field, PrivateAttr
+from pydantic import ConfigDict, Field, PrivateAttr
 
 from indexes.records import StoredDocument
 from lmk_rag.langchain.documents import metadata_of
@@ -46,6 +46,8 @@ class LMKRetriever(BaseRetriever):
         return_: ``documents`` gives whole documents, with the place of their best passage; ``passages`` gives the
             best passage of each document, best document first, then the second best ones.
     """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     collection: Path
     k: int = Field(default=4, ge=1)

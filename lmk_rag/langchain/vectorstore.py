@@ -45,7 +45,8 @@ class LMKVectorStore(VectorStore):
             embedding: any embedding of LangChain; None for the one that made the collection, or the default.
 
         Raises:
-            CollectionError: the folder holds something else, or cannot be used.
+            CollectionError: it is a file, or a collection that is damaged or was written by a newer version.
+            OSError: the folder cannot be made.
         """
         self.collection = Collection.open(Path(collection).expanduser(), create=True)
         self._vectors = vectors_of(self.collection, embedding)

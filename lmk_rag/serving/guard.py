@@ -45,7 +45,7 @@ class Guard:
         host = headers.get("host", "")
         if self.names is not None and _name(host) not in self.names:
             refused = error(403, f"This server does not answer to the name {host!r}: use localhost.")
-        elif (origin := headers.get("origin")) is not None and urlsplit(origin).netloc.casefold() != host.casefold():
+        elif (origin := headers.get("origin")) is not None and _place(origin) != host.casefold():
             refused = error(403, f"Pages of {origin} may not use this server.")
         elif (
             self.token is not None and scope["path"] not in _OPEN and not self._knows(headers.get("authorization", ""))
@@ -68,6 +68,14 @@ def error(status: int, message: str) -> JSONResponse:
     """Answer with one sentence, in the form that OpenAI's clients read."""
     kind = "invalid_request_error" if status < 500 else "server_error"
     return JSONResponse({"error": {"message": message, "type": kind, "param": None, "code": None}}, status)
+
+
+def _place(origin: str) -> str:
+    """Give the host and port of an Origin header."""
+    try:
+        return urlsplit(origin).netloc.casefold()
+    except ValueError:
+        return ""
 
 
 def _name(host: str) -> str:

@@ -70,13 +70,13 @@ def create_server(searcher: Searcher, llm: str | None = None) -> MCPServer:
             start: first character in the page's text.
             end: character after the last; 2000 after start if left out.
         """
-        pages = searcher.collection.page_texts(id)
+        pages = searcher.collection.page_texts(id) if 0 < id < 2**63 else []
         if not pages:
             raise ValueError(f"There is no document {id}: search gives the ids.")
         if not 1 <= page <= len(pages):
             raise ValueError(f"Document {id} has {len(pages)} pages, not {page}.")
         first = max(start, 0)
-        text = pages[page - 1][first : first + _AROUND if end is None else end]
+        text = pages[page - 1][first : first + _AROUND if end is None else max(end, first)]
         return {"id": id, "page": page, "start": first, "end": first + len(text), "text": text, "pages": len(pages)}
 
     @server.tool()

@@ -1,12 +1,12 @@
 """The collection over HTTP: search, answers, documents, and vectors in OpenAI's format."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import FastAPI, Request, Response, UploadFile
+from fastapi import FastAPI, Query, Request, Response, UploadFile
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, StreamingResponse
 from pydantic import BaseModel, Field
@@ -102,6 +102,8 @@ def create_app(
     @app.post("/search")
     def search(request: SearchRequest) -> dict[str, Any]:
         """Find documents, and where in them the evidence stands."""
+        if request.pooling is not None and searcher.collection.encoder(request.pooling) is None:
+            raise ValueError(f"There are no {request.pooling} vectors: /v1/models gives the poolings.")
         return asdict(
             searcher.search(
                 request.query, request.k, request.mode, request.pooling, request.evidence, _filter(request.filter)
@@ -126,7 +128,9 @@ def _add_documents(app: FastAPI, searcher: Searcher) -> None:
     collection = searcher.collection
 
     @app.get("/documents")
-    def list_documents(offset: int = 0, limit: int = 1000) -> dict[str, Any]:
+    def list_documents(
+        offset: Annotated[int, Query(ge=0, lt=2**63)] = 0, limit: Annotated[int, Query(ge=0)] = 1000
+    ) -> dict[str, Any]:
         """List documents by id, and how many there are in all."""
         chosen = Filter.parse(f"id>{offset}") if offset else None
         found: list[dict[str, Any]] = []
@@ -152,7 +156,7 @@ def _add_documents(app: FastAPI, searcher: Searcher) -> None:
     @app.delete("/documents/{document_id}", status_code=204)
     def delete(document_id: int) -> Response:
         """Remove a document; its file stays, unless it was sent here."""
-        stored = collection.get(document_id) if document_id < 2**63 else None
+        stored = collection.get(document_id) if 0 < document_id < 2**63 else None
         if stored is None:
             raise HTTPException(404, f"There is no document {document_id}: /documents gives the ids.")
         uploads.remove(collection, stored)
@@ -198,8 +202,10 @@ def _handle_errors(app: FastAPI) -> None:
         return error(400, f"{place}: {first['msg']}.")
 
 
-def serve(collection: Path, host: str, port: int, llm: str | None, token: str | None, device: str) -> None:
-    """Serve a collection until Ctrl-C.
+def serve(
+    collection: Path, host: str, port: int, llm: str | None, token: str | None, device: str, ready: Callable[[], None]
+) -> None:
+    """Serve a collection until Ctrl-C; ``ready`` is called once the address is ours.
 
     Raises:
         CollectionError: there is none.
@@ -216,7 +222,10 @@ def serve(collection: Path, host: str, port: int, llm: str | None, token: str | 
         try:
             bound.bind((host, port))
         except OSError as failure:
-            raise OSError(f"{host}:{port} cannot be used ({failure.strerror}): choose another --port.") from failure
+            raise OSError(
+                f"{host}:{port} cannot be used ({failure.strerror}): choose another --host or --port."
+            ) from failure
+        ready()
         server = uvicorn.Server(uvicorn.Config(create_app(searcher, llm, host, token), log_level="warning"))
         server.run(sockets=[bound])
     searcher.close()

@@ -147,3 +147,8 @@ def test_a_sentence_that_a_passage_cuts_is_whole() -> None:
     at = long.index("the")
     assert sentences_of(long, at, at + 11) == [(at, at + 11)]  # no border is near
     assert [page[a:b] for a, b in sentences_of(page, start, start + 3)] == ["Two is a longer one and it goes on."]
+
+
+def test_a_table_of_contents_is_not_quoted() -> None:
+    page = "1. Whales sing . . . . . . 12 2. Iron rusts . . . . . . 14\n\nWhales sing in the sea at night."
+    assert [page[start:end] for start, end in sentences_of(page, 0, len(page))] == ["Whales sing in the sea at night."]

@@ -61,6 +61,39 @@ def test_a_number_that_was_not_given_is_dropped_and_said(make_searcher: Make) ->
     assert "The model cited [99], [7], which it was not given: taken out." in found.notes
 
 
+@pytest.mark.parametrize(
+    ("cited", "text"),
+    [
+        ("Whales sing at night [1-2].", "Whales sing at night [1]."),
+        ("Whales sing at night [1–2].", "Whales sing at night [1]."),  # noqa: RUF001
+        ("Whales sing at night 【1】.", "Whales sing at night [1]."),
+        ("Whales sing at night [passage 1].", "Whales sing at night [1]."),
+        ("Whales sing at night [Passages 1 and 1].", "Whales sing at night [1]."),
+    ],
+)
+def test_other_ways_to_cite_are_understood(make_searcher: Make, cited: str, text: str) -> None:
+    found = answer(make_searcher(TEXTS[:2]), QUESTION, said(cited))
+    assert (found.text, found.found, len(found.citations)) == (text, True, 1)
+
+
+def test_a_number_of_any_length_is_only_one_that_was_not_given(make_searcher: Make) -> None:
+    found = answer(make_searcher(TEXTS), QUESTION, said(f"Whales sing at night [1]. They do [{'9' * 5000}]."))
+    assert (found.text, len(found.citations)) == ("Whales sing at night [1]. They do.", 1)
+    assert "The model cited [999999999], which it was not given: taken out." in found.notes
+
+
+def test_a_quote_over_a_line_end_is_looked_up_too(make_searcher: Make) -> None:
+    found = answer(make_searcher(TEXTS), QUESTION, said('It says "whales\nsing in tune" at night [1].'))
+    assert [note for note in found.notes if "stands in no passage" in note]
+    found = answer(make_searcher(TEXTS), QUESTION, said('It says "whales\nsing in the sea" [1].'))
+    assert not [note for note in found.notes if "stands in no passage" in note]
+
+
+def test_an_answer_that_begins_with_not_found_and_cites_is_an_answer(make_searcher: Make) -> None:
+    found = answer(make_searcher(TEXTS), QUESTION, said("NOT FOUND in the title, but whales sing at night [1]."))
+    assert (found.found, len(found.citations)) == (True, 1)
+
+
 def test_a_passage_that_says_nothing_of_it_is_no_source(make_searcher: Make) -> None:
     found = answer(make_searcher(TEXTS), QUESTION, said("Bananas are yellow [1]."))
     assert (found.text, found.found, found.citations) == ("Bananas are yellow.", False, ())

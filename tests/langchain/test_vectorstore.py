@@ -266,6 +266,12 @@ def test_a_mapping_asks_files_for_what_their_documents_show(ingested: Path, fold
     store.collection.close()
 
 
+@pytest.mark.parametrize("filter", [{"$or": [{"number": 1}, {"number": 2}]}, {5: 1}, len])
+def test_what_is_no_filter_of_ours_is_refused(filled: LMKVectorStore, filter: Any) -> None:
+    with pytest.raises(FilterError):
+        filled.similarity_search("a", filter=filter)
+
+
 def test_a_filter_that_cannot_be_read_is_an_error(filled: LMKVectorStore) -> None:
     with pytest.raises(FilterError, match=r"number'.*'\$near'"):
         filled.similarity_search("a", filter={"number": {"$near": 1}})

@@ -254,6 +254,15 @@ def test_pages_of_other_origins_are_refused(client: httpx.Client, collection: Co
     assert client.get("/documents", headers={"Origin": own}).status_code == 200
 
 
+def test_odd_requests_are_refused_in_a_sentence(client: httpx.Client) -> None:
+    assert client.get("/documents", headers={"Origin": "http://[bad"}).status_code == 403
+    assert client.delete(f"/documents/{-(10**30)}").status_code == 404
+    assert client.get("/documents?offset=-1").status_code == 400
+    refused = client.post("/search", json={"query": "sea", "pooling": "cls"})
+    assert (refused.status_code, refused.json()["error"]["type"]) == (400, "invalid_request_error")
+    assert "There are no cls vectors" in refused.json()["error"]["message"]
+
+
 def test_a_token_is_asked_for(serve: Serve) -> None:
     address = serve(token="s3cret")
     for header in (
