@@ -42,7 +42,9 @@ class Reader:
         return None if row is None else float(row[0])
 
     def get(self, document_id: int) -> StoredDocument | None:
-        """Return the document with an id."""
+        """Return the document with an id, any whole number."""
+        if not 0 < document_id < 2**63:  # more than SQLite's integers hold
+            return None
         row = self._database.row(f"SELECT {rows.DOCUMENT_COLUMNS} FROM documents WHERE id = ?", (int(document_id),))
         return None if row is None else rows.document(row)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from indexes.filters import Filter
 from lmk_rag.answering.chat import Chat, ChatError
-from lmk_rag.answering.citations import check, cites
+from lmk_rag.answering.citations import check
 from lmk_rag.answering.context import Block, build_context
 from lmk_rag.answering.extractive import Findings, look, quote
 from lmk_rag.answering.followup import History, join, rewrite
@@ -97,7 +97,6 @@ def _checked(written: str, blocks: list[Block], chat: Chat, findings: Findings) 
 
 
 def _says_lacking(written: str) -> bool:
-    """Whether a text says that the passages lack the answer, and cites none; "404 Not Found" is none of it."""
+    """Whether a text says in its first sentence only that the passages lack the answer."""
     said = written.strip(" \n.\"'*`")
-    begins = re.match(rf"{LACKING}\b", said) is not None
-    return said.casefold() == LACKING.casefold() or (begins and not cites(written))
+    return said.casefold() == LACKING.casefold() or re.match(rf"{LACKING}\W*?(?:[.!:\n]|$)", said) is not None

@@ -16,6 +16,14 @@ from lmk_rag import console
 from lmk_rag.encoding.base_model import ModelError, ModelWarning
 from lmk_rag.encoding.checkpoints import POOLINGS
 
+
+def _at_home(path: Path) -> Path:
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        console.fail(f"{path} cannot be found ({error}): name the folder by its whole path.")
+
+
 CollectionOption = Annotated[
     Path,
     typer.Option(
@@ -23,7 +31,7 @@ CollectionOption = Annotated[
         metavar="DIR",
         envvar="LMK_RAG_COLLECTION",
         help="The collection's folder.",
-        callback=lambda path: path.expanduser(),
+        callback=_at_home,
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output, nothing else.")]

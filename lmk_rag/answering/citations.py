@@ -17,11 +17,6 @@ _MOST_DIGITS = 9  # of a number; a longer one is no citation of ours, and int() 
 _FEWEST_QUOTED = 2  # words; a single one in quotation marks is a term, not a quote
 
 
-def cites(text: str) -> bool:
-    """Whether a text cites any number at all."""
-    return _NUMBERS.search(text) is not None
-
-
 def check(text: str, blocks: Sequence[Block]) -> tuple[str, list[Citation], list[str]]:
     """Resolve the citations of a model's answer by our own numbering, and look up what it quotes.
 

@@ -222,9 +222,8 @@ def serve(
         try:
             bound.bind((host, port))
         except OSError as failure:
-            raise OSError(
-                f"{host}:{port} cannot be used ({failure.strerror}): choose another --host or --port."
-            ) from failure
+            other = "--host" if isinstance(failure, socket.gaierror) else "--port"
+            raise OSError(f"{host}:{port} cannot be used ({failure.strerror}): choose another {other}.") from failure
         ready()
         server = uvicorn.Server(uvicorn.Config(create_app(searcher, llm, host, token), log_level="warning"))
         server.run(sockets=[bound])

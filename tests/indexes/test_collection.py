@@ -406,3 +406,8 @@ def test_sizes_and_counts(collection: Collection) -> None:
         1: {"pooling": "lmk", "active": True, "documents": 3, "tokens": 8 + 9 + 10, "truncated": 3, "evidence": 6}
     }
     assert json.loads(json.dumps(stats))["failures"] == 0
+
+
+@pytest.mark.parametrize("number", [0, -1, 2**63, 10**30, -(10**30)])
+def test_an_id_that_no_document_can_have_is_not_there(collection: Collection, number: int) -> None:
+    assert collection.get(number) is None

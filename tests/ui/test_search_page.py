@@ -189,3 +189,10 @@ def test_results_are_kept_until_the_collection_changes(
     app.run()
     assert len(searched) == 2
     assert "moon.txt" not in shown_html(app)
+
+
+@pytest.mark.parametrize("asked", [{"doc": "9" * 24}, {"like": "9" * 24}, {"doc": "-3", "page": "9" * 24}])
+def test_a_link_to_no_document_breaks_nothing(open_page: Open, asked: dict[str, str]) -> None:
+    app = open_page(q="zebras", **asked)
+    assert not app.exception
+    assert "Zebras" in shown_html(app)

@@ -16,7 +16,7 @@ from lmk_rag.encoding.base_model import ModelError
 from lmk_rag.jobs import BusyError, Jobs
 from lmk_rag.search import Searcher
 
-EXPECTED = (CollectionError, ModelError, ReadError, BusyError, OSError, ValueError)
+EXPECTED = (CollectionError, ModelError, ReadError, BusyError, OSError, ValueError, RuntimeError)
 """What a user can do something about; each has a sentence that says what."""
 
 

@@ -57,13 +57,20 @@ def _joined(group: Sequence[StripCell], pages: Sequence[str]) -> Cell:
     return Cell(best.page, best.start, best.end, best.score, sum(cell.end - cell.start for cell in group), words)
 
 
+_ALIKE = 0.02
+"""Cosines that differ by less are told by their height, not by their difference."""
+
+
 def scale_of(strips: Sequence[Strip]) -> Scale:
     """Give the scores that are cold and hot, the same for bars that stand together, so that they compare.
 
     The lowest tenth is all cold: one stretch that has nothing to do with the query must not make the rest look warm.
     """
     scores = sorted(cell.score for strip in strips for cell in strip)
-    return (scores[len(scores) // 10], scores[-1]) if scores else (0.0, 1.0)
+    if not scores:
+        return 0.0, 1.0
+    low, high = scores[len(scores) // 10], scores[-1]
+    return (low, high) if high - low > _ALIKE else (min(0.0, low), high)  # where all are alike, all are as warm
 
 
 def show_strip(
