@@ -6,7 +6,7 @@ export default function (component) {
   if (!viewer || parentElement.brought === data.place) return
   parentElement.brought = data.place
   if (matchMedia("(max-width: 640px)").matches) {
-    viewer.scrollIntoView({ block: "start", behavior: "smooth" })
+    bring(viewer)
     return
   }
   if (data.share === null) return
@@ -21,4 +21,18 @@ export default function (component) {
     } else if (tries-- > 0) setTimeout(scroll, 100)
   }
   scroll()
+}
+
+// The page is still growing when a link is opened, and moves what was in sight: for three seconds the viewer is brought
+// back, unless the reader moves first.
+function bring(viewer) {
+  let tries = 20
+  const again = () => {
+    if (Math.abs(viewer.getBoundingClientRect().top) > 100) viewer.scrollIntoView({ block: "start" })
+    if (tries-- > 0) setTimeout(again, 150)
+  }
+  for (const kind of ["wheel", "touchstart", "keydown"]) {
+    document.addEventListener(kind, () => (tries = 0), { once: true, passive: true })
+  }
+  again()
 }

@@ -77,7 +77,13 @@ def _show(questions: Questions, measured: list[Measured], titles: Mapping[str, s
     if questions.unknown:
         listed = ", ".join(questions.unknown[:5])
         st.html(
-            tag("div", text(f"{count(len(questions.unknown), 'name')} not in this collection: {listed}"), "lr-note")
+            tag(
+                "div",
+                text(
+                    f"{count(len(questions.unknown), 'name')} not in this collection, or in it more than once: {listed}"
+                ),
+                "lr-note",
+            )
         )
     table = pd.DataFrame([_cells(each, titles) for each in measured])
     st.dataframe(table, hide_index=True)

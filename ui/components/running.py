@@ -30,6 +30,8 @@ class _Told(Progress):
         self._job.message(text)
 
     def tokens(self, count: int) -> None:
+        if not self._job.state().positions:
+            self._job.message("Embedding …")
         self._job.tokens(count)
 
     def finished(self, files: int, size: int) -> None:
