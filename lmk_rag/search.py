@@ -14,7 +14,7 @@ from indexes.records import EncoderRecord, StoredDocument
 from lmk_rag.candidates import FloatArray, Question, Ranking, by_all, by_vector, by_words
 from lmk_rag.evidence import query_vectors
 from lmk_rag.fusion import FUSIONS
-from lmk_rag.indexing import Settings, load_encoder
+from lmk_rag.indexing import Settings, load_encoder, own_records
 from lmk_rag.near_duplicates import Found, NearDuplicates
 from lmk_rag.passages import Passage
 from lmk_rag.pointing import mark, passages, strip
@@ -282,7 +282,7 @@ class Searcher:
 
     def _record(self, pooling: str | None) -> EncoderRecord | None:
         """Choose whose vectors to search: the one asked for, else lmk, else the first; a complete one goes first."""
-        records = {record.pooling: record for record in self.collection.encoders() if "base" in record.fingerprint}
+        records = {record.pooling: record for record in own_records(self.collection)}
         if pooling is None:
             wanted = sorted(records.values(), key=lambda record: record.pooling != "lmk")
             complete = (record for record in wanted if not self._missing(record))

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import BaseModel, Field
 
+from indexes.records import EncoderRecord
+from lmk_rag.indexing import own_records
 from lmk_rag.search import Searcher
 
 if TYPE_CHECKING:
@@ -72,8 +74,8 @@ class Embedder:
             "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
         }
 
-    def _records(self) -> list[Any]:
-        return [record for record in self.searcher.collection.encoders() if "base" in record.fingerprint]
+    def _records(self) -> list[EncoderRecord]:
+        return own_records(self.searcher.collection)
 
     def _encoder(self, name: str) -> "Encoder":
         records = {record.pooling: record for record in self._records()}
