@@ -1,4 +1,4 @@
-"""Files that were dropped on the page: kept beside the collection, so that their pages can be opened later."""
+"""Files that were dropped on the page or sent to the server: kept in the collection's folder under a safe name."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,21 @@ from ingest.readers import no_reader, supported
 
 FOLDER = "uploads"
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]')
-_LONGEST = 150
+_LONGEST_NAME = 150  # bytes
+
+
+def safe_name(name: str) -> str:
+    """Take from a file's name all that leads out of a folder or that some file system refuses.
+
+    Raises:
+        ValueError: nothing is left.
+    """
+    last = re.split(r"[/\\]", name)[-1]
+    stem, dot, ending = _UNSAFE.sub("_", last).strip(". ").rpartition(".")
+    kept = stem.encode("utf-8", "replace")[:_LONGEST_NAME].decode("utf-8", "ignore") + dot + ending[:20]
+    if not kept.strip("._ "):
+        raise ValueError(f"{name!r} is no name for a file: send one such as report.pdf.")
+    return kept
 
 
 def keep(collection: Path, name: str, data: bytes) -> Path:
@@ -22,10 +36,10 @@ def keep(collection: Path, name: str, data: bytes) -> Path:
         The path of the file; a second file of the same name with other bytes is numbered.
 
     Raises:
-        ValueError: no reader knows the kind of file.
+        ValueError: no reader knows the kind of file, or its name is none.
         OSError: it cannot be written.
     """
-    path = collection / FOLDER / _safe(name)
+    path = collection / FOLDER / safe_name(name)
     if not supported(path):
         raise ValueError(f"{name}: {no_reader(path)}.")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -44,10 +58,3 @@ def keep(collection: Path, name: str, data: bytes) -> Path:
 def is_kept(collection: Path, path: Path) -> bool:
     """Tell whether a file is one that was dropped on the page."""
     return path.parent == collection / FOLDER
-
-
-def _safe(name: str) -> str:
-    """Take the last part of a name, without what a file system refuses, and never hidden."""
-    cleaned = _UNSAFE.sub("_", name.replace("\\", "/").rpartition("/")[2]).strip(" .")
-    stem, dot, suffix = cleaned.rpartition(".")
-    return f"{stem[:_LONGEST]}{dot}{suffix}" if stem else cleaned or "file"

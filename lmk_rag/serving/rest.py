@@ -15,6 +15,7 @@ from starlette.middleware import Middleware
 
 from indexes.errors import CollectionError, FilterError, LockedError
 from indexes.filters import Filter
+from ingest.uploads import FOLDER, safe_name
 from lmk_rag import __version__
 from lmk_rag.answer import Answer, stream
 from lmk_rag.encoding.base_model import ModelError
@@ -148,8 +149,8 @@ def _add_documents(app: FastAPI, searcher: Searcher) -> None:
         name = file.filename or ""
         report = uploads.upload(collection, name, file.file)
         if report.failed:
-            raise HTTPException(422, f"{uploads.safe_name(name)} was not added: {report.failed[0][1]}.")
-        stored = collection.find(str(collection.path / uploads.FOLDER / uploads.safe_name(name)))
+            raise HTTPException(422, f"{safe_name(name)} was not added: {report.failed[0][1]}.")
+        stored = collection.find(str(collection.path / FOLDER / safe_name(name)))
         counts = {key: getattr(report, key) for key in ("indexed", "updated", "unchanged")}
         return {"id": stored.id if stored else None, **counts, "warnings": [text for _, text in report.warnings]}
 

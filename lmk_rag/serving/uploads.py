@@ -1,7 +1,6 @@
 """Files that are sent to the server: kept in a folder of the collection, and ingested from there."""
 
 import os
-import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -10,24 +9,7 @@ from typing import IO
 from indexes.collection import Collection
 from indexes.records import StoredDocument
 from ingest.pipeline import Options, Report, ingest
-
-FOLDER = "uploads"
-_UNSAFE = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]')
-_LONGEST_NAME = 150
-
-
-def safe_name(name: str) -> str:
-    """Take from a file's name all that leads out of a folder or that some file system refuses.
-
-    Raises:
-        ValueError: nothing is left.
-    """
-    last = re.split(r"[/\\]", name)[-1]
-    stem, dot, ending = _UNSAFE.sub("_", last).strip(". ").rpartition(".")
-    kept = stem.encode("utf-8", "replace")[:_LONGEST_NAME].decode("utf-8", "ignore") + dot + ending[:20]
-    if not kept.strip("._ "):
-        raise ValueError(f"{name!r} is no name for a file: send one such as report.pdf.")
-    return kept
+from ingest.uploads import FOLDER, is_kept, safe_name
 
 
 def upload(collection: Collection, name: str, content: IO[bytes]) -> Report:
@@ -66,7 +48,7 @@ def remove(collection: Collection, document: StoredDocument) -> None:
             transaction.remove(document.id)
         collection.persist_caches()
     path = Path(document.path)
-    if document.source == "file" and path.parent == collection.path / FOLDER:
+    if document.source == "file" and is_kept(collection.path, path):
         path.unlink(missing_ok=True)
 
 

@@ -13,11 +13,11 @@ import openai
 import pytest
 
 from indexes.collection import Collection
+from ingest.uploads import safe_name
 from lmk_rag.encoding.encoder import Encoder
 from lmk_rag.search import Searcher
 from lmk_rag.serving import rest
 from lmk_rag.serving.guard import is_loopback
-from lmk_rag.serving.uploads import safe_name
 
 Serve = Callable[..., str]
 
