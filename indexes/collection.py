@@ -1,17 +1,18 @@
 """A collection: one folder, its SQLite file the truth, its index files a cache of it."""
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from indexes import fulltext, schema, sizes, verify
+from indexes import bm25, fulltext, schema, sizes, verify
 from indexes.database import Database
 from indexes.errors import CollectionError
 from indexes.filters import Filter
 from indexes.lock import writer_lock
+from indexes.query import Words
 from indexes.reading import Reader
 from indexes.records import EncoderRecord
 from indexes.times import now
@@ -59,7 +60,7 @@ class Collection(Reader):
         database = Database(file.absolute(), str(path), create=create)
         try:
             with database.errors():
-                schema.prepare(database.connection, str(path), create=create)
+                schema.prepare(database, str(path), create=create)
         except BaseException:
             database.close()
             raise
@@ -81,22 +82,22 @@ class Collection(Reader):
 
     # Searching
 
-    def fulltext(self, query: str | Sequence[str], k: int, filter: Filter | None = None) -> list[tuple[int, float]]:
+    def fulltext(self, query: str | Words, k: int, filter: Filter | None = None) -> list[tuple[int, float]]:
         """Return the best documents by BM25, whatever the query holds.
 
         Args:
-            query: words, and phrases in double quotes, or the terms that `query_terms` gives; a document needs one.
+            query: words, and phrases in double quotes, or what `parse` makes of them; a document needs one.
             k: how many at most.
             filter: only documents that it lets through.
 
         Returns:
             (document id, score), best first; scores are above 0, without an upper bound.
         """
-        return fulltext.search(self._database, query, k, filter)
+        return bm25.search(self._database, self.parse(query) if isinstance(query, str) else query, k, filter)
 
-    def query_terms(self, query: str) -> list[str]:
+    def parse(self, query: str) -> Words:
         """Return the words and phrases that `fulltext` looks for: all of a query's, of a long one the strongest."""
-        return fulltext.strongest(self._database, query)
+        return fulltext.parse(self._database, query)
 
     def holding(self, terms: Iterable[str], document_id: int | None = None) -> list[int]:
         """Count for each term the documents that hold it, 1,000 at most; of one document, whether it does (1 or 0)."""

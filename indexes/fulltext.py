@@ -1,21 +1,23 @@
-"""BM25 over whole documents, by SQLite's FTS5."""
+"""The full-text index over whole documents, by SQLite's FTS5: what goes in, and what a query looks for in it."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable
 
 from indexes.database import Database
-from indexes.filters import Filter
-from indexes.query import clean, count_terms, identifier_parts, query_terms
+from indexes.query import Words, adjacent_pairs, clean, count_terms, identifier_parts, loose_words, query_terms
 from indexes.records import PAGE_SEPARATOR
 
-__all__ = ["CREATE_FULLTEXT", "TOKENIZER", "add", "holding", "query_terms", "rebuild", "remove", "search", "strongest"]
+__all__ = ["CREATE_FULLTEXT", "CREATE_VOCABULARY", "add", "holding", "parse", "query_terms", "rebuild", "remove"]
 
-# Contentless: the text stands in `pages` already. What is removed must be given to FTS5 once more, word for word,
-# so that a change to `_entry` needs a migration that rebuilds the table. The column `parts` lets the parts of an
-# identifier be found ("2119" in "RFC2119").
-TOKENIZER = "porter unicode61 remove_diacritics 2"
+# Words stand in it as they are written (a stemmed index ranks worse; `inflections` finds other forms). Contentless: the
+# text stands in `pages` already. What is removed must be given to FTS5 once more, word for word, so that a change to
+# `_entry` needs a migration that rebuilds the table. The column `parts` lets the parts of an identifier be found
+# ("2119" in "RFC2119").
 CREATE_FULLTEXT = (
-    f"CREATE VIRTUAL TABLE fulltext USING fts5(title, body, parts, content = '', tokenize = '{TOKENIZER}')"
+    "CREATE VIRTUAL TABLE fulltext USING fts5(title, body, parts, content = '', "
+    "tokenize = 'unicode61 remove_diacritics 2')"
 )
+CREATE_VOCABULARY = "CREATE VIRTUAL TABLE vocabulary USING fts5vocab(fulltext, row)"
 MOST_TERMS = 64
 _COMMON = 1000  # documents; a term in more than these counts as common, however many more
 _MOST_CANDIDATES = 2000  # terms of a long query that are looked up
@@ -46,29 +48,26 @@ def rebuild(database: Database) -> None:
         add(database, document_id, title, _text(database, document_id))
 
 
-def search(
-    database: Database, query: str | Sequence[str], k: int, filter: Filter | None = None
-) -> list[tuple[int, float]]:
-    """Return the k best documents as (id, score), best first; a document needs one of the query's terms."""
-    terms = strongest(database, query) if isinstance(query, str) else query
-    if not terms or k < 1:
-        return []
-    condition, parameters = (filter or Filter()).to_sql()
-    # The plus keeps SQLite from running the whole query once for every document that is allowed.
-    allowed = f"AND +rowid IN (SELECT id FROM documents WHERE {condition})" if filter else ""
-    found = database.rows(
-        f"SELECT rowid, bm25(fulltext) AS score FROM fulltext WHERE fulltext MATCH ? {allowed} "
-        "ORDER BY score, rowid LIMIT ?",
-        (" OR ".join(f'"{term}"' for term in terms), *(parameters if filter else ()), k),
-    )
-    return [(document_id, -score) for document_id, score in found]
-
-
-def strongest(database: Database, query: str) -> list[str]:
-    """Return a query's terms; of a long query the `MOST_TERMS` that are frequent in it and rare in the collection."""
+def parse(database: Database, query: str) -> Words:
+    """Return what BM25 looks for; of a long query the `MOST_TERMS` frequent in it and rare in the collection."""
     counted = count_terms(query)
-    if len(counted) <= MOST_TERMS:
-        return list(counted)
+    terms = list(counted) if len(counted) <= MOST_TERMS else _strongest(database, counted)
+    kept, loose = set(terms), loose_words(query)
+    return Words(
+        tuple(terms),
+        tuple(term for term in terms if term in loose),
+        tuple(pair for pair in adjacent_pairs(query) if pair not in kept and kept.issuperset(pair.split())),
+    )
+
+
+def holding(database: Database, terms: Iterable[str], document_id: int | None = None) -> list[int]:
+    """Count for each term the documents that hold it, 1,000 at most; of one document, whether it does (1 or 0)."""
+    chosen, parameters = ("", ()) if document_id is None else ("AND rowid = ?", (document_id,))
+    counting = f"SELECT count(*) FROM (SELECT 1 FROM fulltext WHERE fulltext MATCH ? {chosen} LIMIT ?)"
+    return [int(database.value(counting, (f'"{term}"', *parameters, _COMMON))) for term in terms]
+
+
+def _strongest(database: Database, counted: Counter[str]) -> list[str]:
     documents = max(1, database.value("SELECT count(*) FROM documents"))
     candidates = counted.most_common(_MOST_CANDIDATES)
     weighted = [
@@ -77,13 +76,6 @@ def strongest(database: Database, query: str) -> list[str]:
         if found
     ]
     return [term for _, term in sorted(weighted)[:MOST_TERMS]]
-
-
-def holding(database: Database, terms: Iterable[str], document_id: int | None = None) -> list[int]:
-    """Count for each term the documents that hold it, 1,000 at most; of one document, whether it does (1 or 0)."""
-    chosen, parameters = ("", ()) if document_id is None else ("AND rowid = ?", (document_id,))
-    counting = f"SELECT count(*) FROM (SELECT 1 FROM fulltext WHERE fulltext MATCH ? {chosen} LIMIT ?)"
-    return [int(database.value(counting, (f'"{term}"', *parameters, _COMMON))) for term in terms]
 
 
 def _entry(title: str, text: str) -> tuple[str, str, str]:

@@ -1,14 +1,15 @@
-"""Where a query's terms stand in a piece of text, by the very tokenizer that the full-text index uses."""
+"""Where a query's terms stand in a piece of text, as the full-text index cuts it into words."""
 
 import re
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from indexes.fulltext import TOKENIZER
 from indexes.query import clean, split_identifiers
 
 _OPEN, _CLOSE = "\ufdd0", "\ufdd1"  # noncharacters: Unicode keeps them for a program's own use
 _BRACKETS = re.compile(f"[{_OPEN}{_CLOSE}]")
+
+_TOKENIZER = "porter unicode61 remove_diacritics 2"  # as the full-text index's, and stems, so that other forms match
 
 Marks = tuple[tuple[int, int], ...]
 
@@ -39,7 +40,7 @@ def _marked(texts: Sequence[str], terms: Sequence[str]) -> list[str]:
     """Put brackets around the terms in texts."""
     connection = sqlite3.connect(":memory:")
     try:
-        connection.execute(f"CREATE VIRTUAL TABLE texts USING fts5(text, tokenize = '{TOKENIZER}')")
+        connection.execute(f"CREATE VIRTUAL TABLE texts USING fts5(text, tokenize = '{_TOKENIZER}')")
         connection.executemany("INSERT INTO texts (rowid, text) VALUES (?, ?)", enumerate(texts))
         found = connection.execute(
             f"SELECT rowid, highlight(texts, 0, '{_OPEN}', '{_CLOSE}') FROM texts WHERE texts MATCH ?",

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from dataclasses import dataclass
 from itertools import pairwise
 
 # What unicode61 takes for a word: letters and digits, with the marks that it folds away; "_" separates.
@@ -19,6 +20,7 @@ _BREAK = re.compile(
 )
 _RUN = re.compile(r"[^\W_]*")
 _LONGEST_PHRASE = 32  # words; a longer one is cut
+_QUOTED = re.compile(r'"[^"]*"')
 
 STOP_WORDS = frozenset(
     """
@@ -32,6 +34,21 @@ STOP_WORDS = frozenset(
     your yours yourself yourselves
     """.split()  # noqa: SIM905 - a list would take a line a word
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What BM25 looks for: lower case, the words of a phrase joined by one space, each once, in the query's order.
+
+    Attributes:
+        terms: words and phrases, see :func:`query_terms`.
+        loose: those of the terms that may also stand in another inflection: single words outside quotes.
+        pairs: words that follow each other in the query, see :func:`adjacent_pairs`; none that is a term.
+    """
+
+    terms: tuple[str, ...]
+    loose: tuple[str, ...] = ()
+    pairs: tuple[str, ...] = ()
 
 
 def query_terms(query: str) -> list[str]:
@@ -56,6 +73,23 @@ def count_terms(query: str) -> Counter[str]:
                 (stopped if _is_stopped(term) else found)[term] += 1
     del found[""]
     return found or stopped
+
+
+def adjacent_pairs(query: str) -> list[str]:
+    """Return the pairs of words that follow each other outside quotes, without those that hold a stop word.
+
+    `the maximum transfer unit of a link` gives "maximum transfer" and "transfer unit".
+    """
+    found: dict[str, None] = {}
+    for run in _QUOTED.split(clean(query)):
+        words = [word.lower() for word in _WORD.findall(run)]
+        found |= dict.fromkeys(f"{a} {b}" for a, b in pairwise(words) if not {a, b} & STOP_WORDS)
+    return list(found)
+
+
+def loose_words(query: str) -> set[str]:
+    """Return the terms of a query that are single words and stand outside quotes."""
+    return {term for term in count_terms(_QUOTED.sub(" ", query)) if " " not in term}
 
 
 def identifier_parts(text: str) -> str:

@@ -2,9 +2,11 @@
 
 import secrets
 import sqlite3
+from collections.abc import Callable
 
+from indexes.database import Database
 from indexes.errors import CollectionError, SchemaError
-from indexes.fulltext import CREATE_FULLTEXT
+from indexes.fulltext import CREATE_FULLTEXT, CREATE_VOCABULARY, rebuild
 from indexes.times import now
 
 APPLICATION_ID = 0x4C4D4B52  # "LMKR", in the file's header: tells a collection from any other SQLite file
@@ -85,7 +87,19 @@ _FIRST = [
     CREATE_FULLTEXT,
 ]
 
-MIGRATIONS: list[list[str]] = [_FIRST]
+
+def _first(database: Database) -> None:
+    for statement in _FIRST:
+        database.change(statement)
+
+
+def _words_as_written(database: Database) -> None:
+    """Until now words stood in the full-text index as stems."""
+    rebuild(database)
+    database.change(CREATE_VOCABULARY)
+
+
+MIGRATIONS: list[Callable[[Database], None]] = [_first, _words_as_written]
 """Step i leads from schema i to schema i + 1."""
 
 SCHEMA_VERSION = len(MIGRATIONS)
@@ -98,11 +112,11 @@ def new_generation(connection: sqlite3.Connection, at: str) -> int:
     return int(number)
 
 
-def prepare(connection: sqlite3.Connection, name: str, *, create: bool) -> None:
+def prepare(database: Database, name: str, *, create: bool) -> None:
     """Check that the file is a collection of a schema that this version knows, and bring it up to date.
 
     Args:
-        connection: in autocommit mode.
+        database: the file, newly opened.
         name: how to call the collection in an error.
         create: make the tables where the file is empty.
 
@@ -110,6 +124,7 @@ def prepare(connection: sqlite3.Connection, name: str, *, create: bool) -> None:
         CollectionError: the file is something else.
         SchemaError: a newer version wrote it.
     """
+    connection = database.connection
     version = _version(connection, name, create=create)
     if version == SCHEMA_VERSION:
         return
@@ -119,8 +134,7 @@ def prepare(connection: sqlite3.Connection, name: str, *, create: bool) -> None:
     try:
         version = _version(connection, name, create=create)  # another process may have done it meanwhile
         for step in MIGRATIONS[version:]:
-            for statement in step:
-                connection.execute(statement)
+            step(database)
         if version == 0:
             _fill(connection)
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from indexes.collection import Collection
 from indexes.filters import Filter
+from indexes.query import Words
 from indexes.records import EncoderRecord, StoredEmbedding
 from lmk_rag.evidence import maxsim, similarities
 from lmk_rag.fusion import WEIGHTS, fuse, learned_weights, reciprocal
@@ -23,13 +24,13 @@ class Question:
     """A query, ready to be asked.
 
     Attributes:
-        terms: its words and phrases, by which BM25 is asked; of a long query the strongest.
+        words: what BM25 looks for; of a long query the strongest.
         record: whose vectors are searched, None for BM25 alone.
         vector: float32 (d,), length 1, where there is a record.
         evidence: vectors that are compared with evidence vectors, float32 (q, d); q is 0 where evidence is not wanted.
     """
 
-    terms: Sequence[str]
+    words: Words
     record: EncoderRecord | None
     vector: FloatArray
     evidence: FloatArray
@@ -60,7 +61,7 @@ class Ranking:
 
 def by_words(collection: Collection, question: Question, depth: int, filter: Filter | None) -> Ranking:
     """Rank by BM25 alone; the vectors are those of the collection's first encoder, if it has any."""
-    scores = dict(collection.fulltext(question.terms, depth, filter))
+    scores = dict(collection.fulltext(question.words, depth, filter))
     encoder = next(iter(collection.encoders()), None)
     return Ranking(scores, len(scores) < depth, {"bm25": scores}, _vectors(collection, encoder, scores))
 
@@ -89,7 +90,7 @@ def by_all(
     assert question.record is not None
     allowed = None if filter is None else collection.allowed(filter)
     dense = dict(collection.index(question.record).search(question.vector, depth, allowed))
-    words = dict(collection.fulltext(question.terms, depth, filter)) if mode == "hybrid" else {}
+    words = dict(collection.fulltext(question.words, depth, filter)) if mode == "hybrid" else {}
     complete = max(len(dense), len(words)) < depth
     evidence: dict[int, float] = {}
     vectors: dict[int, FloatArray] = {}
@@ -104,7 +105,7 @@ def by_all(
     if len(words) < depth:  # all that hold a word of the query: BM25 scores the others 0
         words = dict.fromkeys(dense, 0.0) | words
     lists = {"bm25": words, "dense": dense, "evidence": evidence}
-    features = query_features(collection, question.terms, lists) if fusion == "learned" else ()
+    features = query_features(collection, question.words.terms, lists) if fusion == "learned" else ()
     if fusion == "reciprocal":
         scores = reciprocal(lists)
     else:

@@ -19,8 +19,8 @@ def passages(collection: Collection, document_id: int, question: Question, count
         stored = collection.embedding(question.record.id, document_id)
         if stored is not None and len(stored.evidence):
             cosines = similarities(question.evidence, stored).max(axis=0)
-            return from_evidence(pages, stored.spans, cosines, question.terms, count)
-    return from_terms(pages, question.terms, count)
+            return from_evidence(pages, stored.spans, cosines, question.words.terms, count)
+    return from_terms(pages, question.words.terms, count)
 
 
 def mark(found: Sequence[Sequence[Passage]], terms: Sequence[str]) -> list[tuple[Passage, ...]]:

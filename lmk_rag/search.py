@@ -10,6 +10,7 @@ import numpy as np
 from indexes.collection import Collection
 from indexes.errors import CollectionError
 from indexes.filters import Filter
+from indexes.query import Words
 from indexes.records import EncoderRecord, StoredDocument
 from lmk_rag.candidates import FloatArray, Question, Ranking, by_all, by_vector, by_words
 from lmk_rag.evidence import query_vectors
@@ -143,7 +144,7 @@ class Searcher:
                 question = self._question(self.collection.text(document_id), None, False)
             else:
                 vector = self._vector(document_id, record)
-                question = Question((), record, vector, vector[None])
+                question = Question(Words(()), record, vector, vector[None])
             mode = "dense" if record else "bm25"
             notes = self._notes(record) if record else (self._no_vectors(),)
 
@@ -178,7 +179,7 @@ class Searcher:
             if not query.strip():
                 return ()
             question = self._question(query, self._record(pooling), True)
-            return mark([passages(self.collection, document_id, question, k)], question.terms)[0]
+            return mark([passages(self.collection, document_id, question, k)], question.words.terms)[0]
 
     def strip(self, document_id: int, query: str, pooling: str | None = None) -> tuple[StripCell, ...]:
         """Compare all evidence of one document with a query, from its first page to its last.
@@ -202,11 +203,11 @@ class Searcher:
             return strip(self.collection, document_id, self._question(query, self._record(pooling), True))
 
     def _question(self, query: str, record: EncoderRecord | None, evidence: bool) -> Question:
-        terms = self.collection.query_terms(query)
+        words = self.collection.parse(query)
         if record is None:
-            return Question(terms, None, _NOTHING.ravel(), _NOTHING)
+            return Question(words, None, _NOTHING.ravel(), _NOTHING)
         asked = self._embedding(record, query)
-        return Question(terms, record, asked.vector, query_vectors(asked.evidence) if evidence else _NOTHING)
+        return Question(words, record, asked.vector, query_vectors(asked.evidence) if evidence else _NOTHING)
 
     def _embedding(self, record: EncoderRecord, query: str) -> "Embedding":
         """Embed a query; the last ones are kept, since a page asks for hits and then for strips."""
@@ -248,7 +249,7 @@ class Searcher:
 
     def _hits(self, found: Sequence[Found], question: Question) -> tuple[Hit, ...]:
         pointed = [passages(self.collection, each.document.id, question, _PASSAGES) for each in found]
-        marked = zip(found, mark(pointed, question.terms), strict=True)
+        marked = zip(found, mark(pointed, question.words.terms), strict=True)
         return tuple(
             Hit(
                 rank,

@@ -16,7 +16,6 @@ _ASKING = frozenset(
 """Words that ask rather than say what about."""
 _ENDINGS = re.compile(r"(?:ations?|ings?|ies|ied|ers?|ed|es|s|e|y)$")
 _SHORTEST_STEM = 4
-_COMMON = 1000  # documents; a term in more than these counts as common, however many more
 
 
 class QuestionTerms:
@@ -26,7 +25,8 @@ class QuestionTerms:
         terms = query_terms(question)
         self.terms = [term for term in terms if term not in _ASKING] or terms
         documents = collection.count()
-        self._weights = [math.log1p(documents / (1 + _count(collection, term))) for term in self.terms]
+        counts = collection.holding(self.terms)
+        self._weights = [math.log1p(documents / (1 + count)) for count in counts]
         self._patterns = [_pattern(term) for term in self.terms]
         self._all = sum(self._weights)
 
@@ -36,11 +36,6 @@ class QuestionTerms:
             return 0.0
         found = zip(self._weights, self._patterns, strict=True)
         return sum(weight for weight, pattern in found if pattern.search(text)) / self._all
-
-
-def _count(collection: Collection, term: str) -> int:
-    """Count the documents that hold a term."""
-    return len(collection.fulltext(f'"{term}"', _COMMON))
 
 
 def _pattern(term: str) -> re.Pattern[str]:

@@ -353,7 +353,7 @@ def test_a_newer_schema_is_refused_with_both_numbers(collection: Collection) -> 
     with sqlite3.connect(collection.path / "collection.sqlite") as raw:
         raw.execute("PRAGMA user_version = 7")
     raw.close()
-    with pytest.raises(SchemaError, match=r"has schema 7 .* up to 1: upgrade lmk-rag"):
+    with pytest.raises(SchemaError, match=r"has schema 7 .* up to 2: upgrade lmk-rag"):
         Collection.open(collection.path)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from indexes.collection import Collection
 from indexes.filters import Filter
-from indexes.query import identifier_parts, query_terms
+from indexes.query import Words, adjacent_pairs, identifier_parts, query_terms
 from indexes.records import Document
 from tests.indexes.support import document, filled
 
@@ -18,26 +18,22 @@ from tests.indexes.support import document, filled
 WORDS = [a + b + c for a in "bdgkmp" for b in "ou" for c in "bdgkm"]
 
 
-Columns = tuple[list[str], list[str]]
+def bm25(texts: list[list[list[str]]], query: list[tuple[list[str], float]]) -> dict[int, float]:
+    """Score documents (columns of words) by BM25 as Robertson and Zaragoza write it, with Lucene's idf.
 
-
-def bm25(texts: list[Columns], query: list[list[str]]) -> dict[int, float]:
-    """Score titles and bodies by the formula in SQLite's documentation of FTS5.
-
-    k1 = 1.2, b = 0.75, columns of one weight; a phrase counts as a term and stands within one column.
+    k1 = 3, b = 0.75, columns of one weight; a phrase counts as a term and stands within one column.
     """
-    lengths = [len(title) + len(body) for title, body in texts]
+    lengths = [sum(map(len, columns)) for columns in texts]
     average = sum(lengths) / len(texts)
     scores: dict[int, float] = defaultdict(float)
-    for phrase in query:
+    for phrase, weight in query:
         n = len(phrase)
         counts = [sum(c[i : i + n] == phrase for c in text for i in range(len(c) - n + 1)) for text in texts]
         holding = sum(count > 0 for count in counts)
-        idf = max(1e-6, math.log((len(texts) - holding + 0.5) / (holding + 0.5)))
+        idf = math.log(1 + (len(texts) - holding + 0.5) / (holding + 0.5))
         for number, (tokens, count) in enumerate(zip(lengths, counts, strict=True), start=1):
             if count:
-                length = 1 - 0.75 + 0.75 * tokens / average
-                scores[number] += idf * count * 2.2 / (count + 1.2 * length)
+                scores[number] += weight * idf * count * 4 / (count + 3 * (0.25 + 0.75 * tokens / average))
     return scores
 
 
@@ -51,19 +47,45 @@ def test_scores_and_order_are_those_of_the_formula(tmp_path: Path) -> None:
     def some(least: int, most: int) -> list[str]:
         return chance.choices(WORDS, range(1, len(WORDS) + 1), k=chance.randint(least, most))
 
-    texts = [(some(0, 8), some(5, 300)) for _ in range(60)]
+    texts = [[some(0, 8), some(5, 300)] for _ in range(60)]
     with Collection.open(tmp_path, create=True) as collection:
         with collection.write("test"), collection.transaction() as transaction:
             for number, (title, body) in enumerate(texts):
                 transaction.put(document(str(number), " ".join(body), title=" ".join(title)), {})
         for _ in range(30):
-            words = chance.sample(WORDS, 4)
-            query = [[words[0]], [words[1]], [words[2], words[3]]]
-            expected = bm25(texts, query)
-            hits = collection.fulltext(f'{words[0]} {words[1]} "{words[2]}  {words[3]}" {words[0]}', 1000)
+            a, b, c, d, e = chance.sample(WORDS[:-1], 4) + [WORDS[-1]]  # the last is in most of the texts
+            expected = bm25(texts, [([a], 1), ([b], 1), ([c, d], 1), ([e], 1), ([a, b], 0.3), ([e, a], 0.3)])
+            hits = collection.fulltext(f'{a} {b} "{c}  {d}" {e} {a}', 1000)
             assert dict(hits) == pytest.approx(dict(expected), rel=1e-9)
             assert hits == sorted(hits, key=lambda hit: (-hit[1], hit[0]))
-            assert collection.fulltext(f'{words[0]} {words[1]} "{words[2]} {words[3]}"', 7) == hits[:7]
+            assert collection.fulltext(f'{a} {b} "{c} {d}" {e} {a}', 7) == hits[:7]
+
+
+def test_another_form_of_a_word_counts_a_quarter_and_never_more_than_the_word(tmp_path: Path) -> None:
+    texts = [["certificate", "x"], ["certificates", "x"], ["certificates", "y"], ["z", "z"], ["certify", "z"]]
+    with filled(tmp_path, [" ".join(text) for text in texts]) as collection:
+        columns = [[text] for text in texts]
+        exact, other = bm25(columns, [(["certificate"], 1)]), bm25(columns, [(["certificates"], 0.25)])
+        assert dict(collection.fulltext("certificate", 5)) == pytest.approx({**exact, **other})
+        # One document holds "certificate", so it alone would weigh more: as much as the word asked for, no more.
+        share = math.log(1 + 3.5 / 2.5) / math.log(1 + 4.5 / 1.5)
+        exact, other = bm25(columns, [(["certificates"], 1)]), bm25(columns, [(["certificate"], 0.25 * share)])
+        assert dict(collection.fulltext("Certificates", 5)) == pytest.approx({**exact, **other})
+        assert dict(collection.fulltext('"certificates"', 5)) == pytest.approx(exact)  # quoted: as it is written
+        both = bm25(columns, [(["certificates"], 1), (["certificate"], 1)])
+        assert dict(collection.fulltext("certificates, certificate", 5)) == pytest.approx(both)
+
+
+def test_a_word_that_nearly_all_documents_hold_still_ranks(tmp_path: Path) -> None:
+    with filled(tmp_path, ["network " + "filler " * 50, "network network network", "network filler", "none"]) as made:
+        assert found(made, "network") == [2, 3, 1]
+        assert all(score > 0.1 for _, score in made.fulltext("network", 3))
+
+
+def test_words_that_follow_each_other_in_the_query_count_more_where_they_do_in_the_text(tmp_path: Path) -> None:
+    texts = ["transfer path unit maximum", "path maximum transfer unit", *["filler one two three"] * 4]
+    with filled(tmp_path, texts) as collection:
+        assert found(collection, "maximum transfer unit of the path") == [2, 1]
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +121,8 @@ def collection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collection]
         ("ete", [3]),
         ("Été", [3]),
         ("zurich", [3]),
-        ("runs connection", [4]),
+        ("runner connection", [4]),
+        ('"runner" "connection"', []),
         ("线程池", [5]),
         ("byte", [6]),
         ("zebra", [7]),
@@ -167,16 +190,20 @@ def test_a_whole_document_as_query_finds_it(tmp_path: Path) -> None:
 def test_a_rare_word_in_a_long_query_is_not_lost(tmp_path: Path) -> None:
     common = [f"{a}{b}" for a in WORDS for b in WORDS[:20]]  # 1,200 words, each in most documents
     with filled(tmp_path, [" ".join(common)] * 5 + ["zebra"]) as collection:
-        assert found(collection, " ".join([*common, "zebra"]))[0] == 6
+        query = " ".join([*common, "zebra"])
+        assert "zebra" in collection.parse(query).terms
+        assert 6 in found(collection, query)
 
 
 def test_the_terms_of_a_query_can_be_asked_for_beforehand(collection: Collection) -> None:
-    terms = collection.query_terms('RFC2119 "second page" of zebra')
-    assert terms == ["rfc2119", "rfc 2119", "rfc", "2119", "second page", "zebra"]
-    assert collection.fulltext(terms, 5) == collection.fulltext('RFC2119 "second page" of zebra', 5)
-    assert collection.fulltext([], 5) == []
+    words = collection.parse('RFC2119 "second page" of zebra stripes')
+    assert words.terms == ("rfc2119", "rfc 2119", "rfc", "2119", "second page", "zebra", "stripes")
+    assert words.loose == ("rfc2119", "rfc", "2119", "zebra", "stripes")
+    assert words.pairs == ("zebra stripes",)
+    assert collection.fulltext(words, 5) == collection.fulltext('RFC2119 "second page" of zebra stripes', 5)
+    assert collection.fulltext(Words(()), 5) == []
     long = " ".join(f"{a}{b}" for a in WORDS for b in WORDS[:9]) + " zebra"
-    assert collection.query_terms(long) == ["zebra"]  # the others are nowhere
+    assert collection.parse(long) == Words(("zebra",), ("zebra",))  # the others are nowhere
 
 
 def test_documents_that_hold_a_term(collection: Collection) -> None:
@@ -211,6 +238,20 @@ def test_k(collection: Collection) -> None:
 )
 def test_terms(query: str, terms: list[str]) -> None:
     assert query_terms(query) == terms
+
+
+@pytest.mark.parametrize(
+    ("query", "pairs"),
+    [
+        ("The maximum transfer unit of a Link", ["maximum transfer", "transfer unit"]),
+        ('a "quoted phrase" stands apart', ["stands apart"]),
+        ("sched_setaffinity, vitamin C", ["sched setaffinity", "setaffinity vitamin", "vitamin c"]),
+        ("fox", []),
+        ("", []),
+    ],
+)
+def test_pairs(query: str, pairs: list[str]) -> None:
+    assert adjacent_pairs(query) == pairs
 
 
 @pytest.mark.parametrize(
