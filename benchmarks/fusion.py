@@ -41,7 +41,7 @@ def gather(dataset: beir.Dataset, options: Options) -> dict[str, Row]:
     encoder = load_encoder(searched.POOLING, options)
     digest = searched.digest(dataset, encoder)
     with Collection.open(options.cache / f"collection-{digest}", create=True) as collection:
-        keys, _ = searched.index(collection, dataset, encoder, "fusion", _progress)
+        keys, _ = searched.index(collection, dataset, [encoder], "fusion", _progress)
         searcher = Searcher(collection, options.device)
         asked = hashlib.sha256(json.dumps([sorted(dataset.queries.items()), FEATURES]).encode()).hexdigest()[:16]
         file = options.cache / f"fusion-{digest}-{asked}.jsonl"

@@ -18,7 +18,7 @@ K1 = 3.0
 see docs/benchmarks.md."""
 INFLECTED = 0.25
 """What another form of a word counts."""
-PAIR = 0.3
+PAIR = 0.4
 """What two words of the query count, beside their own weight, where they follow each other in a document."""
 _FTS5_K1 = 1.2
 _MOST_INFLECTED = 16  # a longer query says enough

@@ -7,7 +7,7 @@ import snowballstemmer
 
 from indexes.database import Database
 
-MOST_FORMS = 8
+MOST_FORMS = 4
 _SHORTEST_STEM = 3
 _END = "\U0010ffff"
 

@@ -84,6 +84,9 @@ class Progress:
     def message(self, text: str) -> None:
         """Pass on what the user should know while it goes on."""
 
+    def embedding(self, size: int, characters: int) -> None:
+        """Know which batch is embedded next: its files' bytes together, and the code points of their text."""
+
     def tokens(self, count: int) -> None:
         """Count positions that were embedded."""
 
@@ -262,8 +265,10 @@ class _Ingest:
         indexer = self._indexer(collection)
         with closing(parse_files(self._until_stopped(changed), workers=self.options.workers)) as parsed:
             for batch in batches(parsed, _characters, indexer.batch_characters):
+                size = sum(each.size or 0 for each in batch)
+                self.progress.embedding(size, sum(map(_characters, batch)))
                 self._write(collection, indexer, batch)
-                self.progress.finished(len(batch), sum(each.size or 0 for each in batch))
+                self.progress.finished(len(batch), size)
                 if self.stop.is_set():
                     break
         lacking = sum(len(collection.missing(record.id)) for record, _ in indexer.encoders)

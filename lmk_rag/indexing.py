@@ -125,6 +125,7 @@ class Indexer:
         encoders: Sequence["Encoder"],
         progress: Callable[[int], None] | None = None,
         stop: threading.Event | None = None,
+        committed: Callable[[int, int], None] | None = None,
     ) -> None:
         """Take a collection open for writing and the encoders of its poolings; new ones are registered.
 
@@ -133,6 +134,8 @@ class Indexer:
             encoders: one a pooling; their fingerprints have been checked.
             progress: called with the number of positions embedded after each batch.
             stop: when it is set, the batch under way is finished and committed, and no other is begun.
+            committed: called after each batch of documents that were in the collection already, with their number and
+                their code points.
 
         Afterwards ``tokens`` counts the content tokens that were embedded, and ``cut`` names the documents of which
         ``max_tokens`` left some unread, with how many.
@@ -140,6 +143,7 @@ class Indexer:
         self.collection = collection
         self.progress = progress
         self.stop = stop or threading.Event()
+        self.committed = committed
         self.tokens = 0
         self.cut: list[tuple[str, int]] = []
         self.encoders = [
@@ -218,6 +222,8 @@ class Indexer:
                 for document, embedding in zip(batch, embeddings, strict=True):
                     transaction.put_embedding(document.id, record.id, embedding)
             made += len(batch)
+            if self.committed:
+                self.committed(len(batch), sum(document.characters for document in batch))
         return made
 
     def _embed(

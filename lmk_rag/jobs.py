@@ -1,5 +1,6 @@
 """Long work beside the page that started it: one job at a time, with progress, an end on request, and its outcome."""
 
+import itertools
 import threading
 import time
 from collections.abc import Callable
@@ -8,6 +9,7 @@ from typing import Generic, TypeVar
 
 Outcome = TypeVar("Outcome")
 _MESSAGES = 20
+_numbers = itertools.count(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,26 +19,34 @@ class State:
     Attributes:
         files: that are done.
         all_files: that there are to do; 0 while it is not known.
-        bytes: of the files that are done.
-        all_bytes: of all files.
+        size: of what is done; of files their bytes, of any other work whatever `Job.start` was told in.
+        all_sizes: of everything.
         positions: of text that were embedded.
+        batch: size of what is being embedded now, which is not done before it is committed.
+        batch_positions: that it takes, about.
+        batch_began: how many positions there were before it.
         messages: what the user should know, the newest last.
         seconds: since the start, until the end.
     """
 
     files: int = 0
     all_files: int = 0
-    bytes: int = 0
-    all_bytes: int = 0
+    size: int = 0
+    all_sizes: int = 0
     positions: int = 0
+    batch: int = 0
+    batch_positions: int = 0
+    batch_began: int = 0
     messages: tuple[str, ...] = ()
     seconds: float = 0.0
 
     @property
     def share(self) -> float:
-        """How much is done, 0 to 1, by bytes where they are known."""
-        done, everything = (self.bytes, self.all_bytes) if self.all_bytes else (self.files, self.all_files)
-        return min(done / everything, 1.0) if everything else 0.0
+        """How much is done, 0 to 1: what is committed, and what is embedded of the batch under way, about."""
+        if not self.all_sizes:
+            return min(self.files / self.all_files, 1.0) if self.all_files else 0.0
+        embedded = (self.positions - self.batch_began) / max(self.batch_positions, 1)
+        return min((self.size + self.batch * min(embedded, 1.0)) / self.all_sizes, 1.0)
 
 
 class Job(Generic[Outcome]):
@@ -44,6 +54,7 @@ class Job(Generic[Outcome]):
 
     Attributes:
         title: what it does, for people.
+        number: tells it from every other job of the process.
         stop: set when the work is to end early.
         outcome: what the function returned; None before, and where it raised.
         error: what it raised.
@@ -52,6 +63,7 @@ class Job(Generic[Outcome]):
     def __init__(self, title: str, work: "Callable[[Job[Outcome]], Outcome]") -> None:
         """Take the work: a function of this job, whose methods it calls to tell how far it is."""
         self.title = title
+        self.number = next(_numbers)
         self.stop = threading.Event()
         self.outcome: Outcome | None = None
         self.error: Exception | None = None
@@ -59,6 +71,7 @@ class Job(Generic[Outcome]):
         self._lock = threading.Lock()
         self._state = State()
         self._began = time.monotonic()
+        self._ended = 0.0
         # A daemon: a server that is stopped does not wait for it, and each batch that was committed is kept.
         self._thread = threading.Thread(target=self._run, name=title, daemon=True)
 
@@ -86,6 +99,10 @@ class Job(Generic[Outcome]):
         """Whether it was asked to end early."""
         return self.stop.is_set()
 
+    def ended_since(self) -> float:
+        """Tell how many seconds ago it ended; 0 as long as it runs."""
+        return 0.0 if self.running else time.monotonic() - self._ended
+
     def state(self) -> State:
         """Tell how far it is."""
         with self._lock:
@@ -95,8 +112,12 @@ class Job(Generic[Outcome]):
     # What the work calls, from its own thread.
 
     def start(self, files: int, size: int) -> None:
-        """Know how many files there are, and their bytes together."""
-        self._change(all_files=files, all_bytes=size)
+        """Know how many files there are, and their sizes together."""
+        self._change(all_files=files, all_sizes=size)
+
+    def embedding(self, size: int, positions: int) -> None:
+        """Know what is embedded from now on: its size, and about how many positions it takes."""
+        self._change(batch=size, batch_positions=positions, batch_began=self._state.positions)
 
     def message(self, text: str) -> None:
         """Keep a sentence for the user."""
@@ -107,8 +128,8 @@ class Job(Generic[Outcome]):
         self._change(positions=self._state.positions + count)
 
     def finished(self, files: int, size: int) -> None:
-        """Count files that are done, and their bytes."""
-        self._change(files=self._state.files + files, bytes=self._state.bytes + size)
+        """Count files that are done, and their sizes; what was being embedded is among them."""
+        self._change(files=self._state.files + files, size=self._state.size + size, batch=0)
 
     def _change(self, **values: object) -> None:
         with self._lock:
@@ -120,7 +141,8 @@ class Job(Generic[Outcome]):
         except Exception as error:  # told on the page, whatever it is
             self.error = error
         finally:
-            self._change(seconds=time.monotonic() - self._began)
+            self._ended = time.monotonic()
+            self._change(seconds=self._ended - self._began)
 
 
 class Jobs:
@@ -143,6 +165,12 @@ class Jobs:
             self.current = Job(title, work)
             self.current.begin()
             return self.current
+
+    def put_away(self, job: Job[object]) -> None:
+        """Forget a job that has ended; one that was begun since stays."""
+        with self._lock:
+            if self.current is job:
+                self.current = None
 
 
 class BusyError(Exception):

@@ -1,11 +1,13 @@
 """What a user does to a collection besides adding files: remove documents, have them read anew, add a pooling."""
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from indexes.collection import Collection
-from lmk_rag.indexing import Indexer, Settings, load_as_recorded, load_encoder
+from ingest.pipeline import Progress
+from lmk_rag.indexing import Indexer, Settings, load_as_recorded, load_encoder, refuse_foreign
 
 
 def remove(collection: Collection, documents: Iterable[int], failures: Iterable[str] = ()) -> int:
@@ -47,10 +49,10 @@ def mark_changed(collection: Collection, documents: Iterable[int]) -> list[Path]
 
 
 def add_pooling(
-    folder: Path,
+    collection: Collection,
     pooling: str,
     device: str = "auto",
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
     stop: threading.Event | None = None,
 ) -> int:
     """Embed every document of a collection by one pooling more, by the model that the others were made with.
@@ -58,55 +60,81 @@ def add_pooling(
     Each batch is committed, so that a run that was stopped goes on where it was.
 
     Args:
-        folder: of the collection.
+        collection: open, and not inside ``write``.
         pooling: lmk, mean, cls, mcls, lasttoken or max.
         device: auto, cpu, cuda or mps.
-        progress: told of positions that were embedded.
+        progress: told what happens; sizes are in code points.
         stop: when it is set, the batch under way is finished and committed.
 
     Returns:
         How many documents were embedded.
 
     Raises:
-        CollectionError: the collection cannot be used, or another writer works.
+        CollectionError: the collection cannot be used, its vectors come from elsewhere, or another writer works.
         ModelError: the model cannot be had.
     """
-    with Collection.open(folder) as collection, collection.write(f"index {pooling}"):
+    told = progress or Progress()
+    with collection.write(f"index {pooling}"):
+        refuse_foreign(collection)
         encoder = load_encoder(collection, pooling, Settings(device=device))
-        made = Indexer(collection, [encoder], progress, stop).add_missing()
+        indexer = Indexer(collection, [encoder], told.tokens, stop, told.finished)
+        [(record, _)] = indexer.encoders
+        lacking = set(collection.missing(record.id))
+        told.start(len(lacking), sum(each.characters for each in collection.documents() if each.id in lacking))
+        made = indexer.add_missing()
         collection.persist_caches()
     return made
 
 
+@dataclass(frozen=True, slots=True)
+class Anew:
+    """What was embedded anew.
+
+    Attributes:
+        embedded: number of documents by pooling.
+        tokens: content tokens read, over all of them.
+    """
+
+    embedded: Mapping[str, int]
+    tokens: int
+
+
 def embed_anew(
-    folder: Path,
+    collection: Collection,
     settings: Settings,
-    progress: Callable[[int], None] | None = None,
+    poolings: Sequence[str] = (),
+    progress: Progress | None = None,
     stop: threading.Event | None = None,
-) -> int:
-    """Embed every document by each pooling of the collection anew, when the model or an adapter has changed.
+) -> Anew:
+    """Embed every document anew from its stored text, when the model or an adapter has changed.
 
     The old vectors serve searches until the new ones of a pooling are complete.
 
     Args:
-        folder: of the collection.
+        collection: open, and not inside ``write``.
         settings: the model to use; None in it means the collection's own.
-        progress: told of positions that were embedded.
+        poolings: only these; none means all that the collection has.
+        progress: told what happens; sizes are in code points.
         stop: when it is set, the batch under way is finished and committed.
 
-    Returns:
-        How many embeddings were made.
-
     Raises:
-        CollectionError: the collection cannot be used, or another writer works.
+        CollectionError: the collection cannot be used, its vectors come from elsewhere, or another writer works.
         ModelError: the model cannot be had.
     """
-    stop = stop or threading.Event()
-    made = 0
-    with Collection.open(folder) as collection, collection.write("reindex"):
-        indexer = Indexer(collection, [], progress, stop)
-        for record in collection.encoders():
-            if not stop.is_set():
-                made += indexer.replace(load_as_recorded(collection, record.pooling, settings))
+    told, stop = progress or Progress(), stop or threading.Event()
+    embedded: dict[str, int] = {}
+    with collection.write("reindex"):
+        refuse_foreign(collection)
+        wanted = poolings or [record.pooling for record in collection.encoders()]
+        sizes = [document.characters for document in collection.documents()]
+        told.start(len(sizes) * len(wanted), sum(sizes) * len(wanted))
+        indexer = Indexer(collection, [], told.tokens, stop, told.finished)
+        for pooling in wanted:
+            if stop.is_set():
+                break
+            encoder = load_as_recorded(collection, pooling, settings)
+            for notice in encoder.notices:
+                told.message(notice)
+            embedded[pooling] = indexer.replace(encoder)
         collection.persist_caches()
-    return made
+    return Anew(embedded, indexer.tokens)

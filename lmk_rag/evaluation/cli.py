@@ -65,7 +65,7 @@ def eval_command(
         raise ValueError(f"There is no system {unknown[0]!r}: choose from {', '.join(SYSTEMS)}.")
     if split not in ("train", "dev", "test"):
         raise ValueError(f"There is no split {split!r}: choose train, dev or test.")
-    parts = _parts(dataset, split, full)
+    parts = parts_of(dataset, split, full=full)
     if limit is not None:
         parts = [each.limited(limit) for each in parts]
     name = dataset if len(parts) > 1 else parts[0].name
@@ -84,7 +84,8 @@ def eval_command(
         return compare(name, parts, systems, run, lengths)
 
 
-def _parts(name: str, split: str, full: bool) -> list[beir.Dataset]:
+def parts_of(name: str, split: str, *, full: bool) -> list[beir.Dataset]:
+    """Load a data set by folder or name: one part, or for ``passkey`` and ``needle`` one a length."""
     if name in ("passkey", "needle"):
         return [longembed.generate(name, length) for length in longembed.LENGTHS]
     if name in longembed.names():

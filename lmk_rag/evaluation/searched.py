@@ -56,7 +56,7 @@ def run_searched(name: str, dataset: Dataset, options: Options, progress: Progre
     encoder = CachedEncoder(loaded, cache)
     folder = options.cache / f"collection-{digest(dataset, encoder)}"
     with Collection.open(folder, create=True) as collection:
-        ids, tokens = index(collection, dataset, encoder, name, progress)
+        ids, tokens = index(collection, dataset, [encoder], name, progress)
         searcher = Searcher(collection, options.device)
         scores: dict[str, dict[str, float]] = {}
         for done, (query, text) in enumerate(dataset.queries.items(), start=1):
@@ -69,14 +69,14 @@ def run_searched(name: str, dataset: Dataset, options: Options, progress: Progre
 
 
 def index(
-    collection: Collection, dataset: Dataset, encoder: Encoder, name: str, progress: Progress | None
+    collection: Collection, dataset: Dataset, encoders: Sequence[Encoder], name: str, progress: Progress | None
 ) -> tuple[dict[int, str], int]:
-    """Add the documents that are not there yet; gives each document's key by its id, and the tokens read."""
+    """Add the documents that are not there yet; gives each document's key by its id, and the tokens the first read."""
     ids = {document.id: document.external_id for document in collection.documents()}
     present = set(ids.values())
     missing = [key for key in dataset.corpus if key not in present]
     with collection.write("evaluation"):
-        indexer = Indexer(collection, [encoder])
+        indexer = Indexer(collection, encoders)
         for start in range(0, len(missing), _DOCUMENTS_A_BATCH):
             keys = missing[start : start + _DOCUMENTS_A_BATCH]
             documents = [Document(external_id=key, pages=(dataset.corpus[key],), source=_SOURCE) for key in keys]
@@ -85,7 +85,7 @@ def index(
             if progress:
                 progress(f"{name}, documents", len(ids), len(dataset.corpus))
         collection.persist_caches()
-    record = collection.encoder(POOLING)
+    record = collection.encoder(encoders[0].pooling)
     assert record is not None
     stored = collection.embeddings(record.id, list(ids))
     return ids, sum(embedding.tokens for embedding in stored.values())

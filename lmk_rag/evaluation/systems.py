@@ -168,7 +168,7 @@ def _chunks(name: str, dataset: Dataset, options: Options, progress: Progress | 
     owners: list[int] = []
     for at, (key, whole) in enumerate(dataset.corpus.items()):
         text = _first_tokens(encoder, whole, options.max_tokens)
-        cut = _token_chunks(encoder, text) if name == "chunks-256" else _character_chunks(text)
+        cut = _token_chunks(encoder, text) if name == "chunks-256" else character_chunks(text)
         for number, part in enumerate(cut):
             parts[f"{key}\0{number}"] = part
             owners.append(at)
@@ -190,10 +190,12 @@ def _first_tokens(encoder: Encoder, text: str, most: int | None) -> str:
     return text[: offsets[-1, 1]] if len(offsets) else ""
 
 
-def _character_chunks(text: str) -> list[str]:
-    step = CHUNK_CHARACTERS - CHUNK_OVERLAP
-    last = max(len(text) - CHUNK_OVERLAP, 1)
-    return [text[start : start + CHUNK_CHARACTERS] for start in range(0, last, step)]
+def character_chunks(text: str) -> list[str]:
+    """Cut a text as LangChain's splitter does: 1,000 characters at most, 200 shared, at paragraphs where it can."""
+    splitters = require("langchain_text_splitters")
+    cut = splitters.RecursiveCharacterTextSplitter(chunk_size=CHUNK_CHARACTERS, chunk_overlap=CHUNK_OVERLAP)
+    chunks: list[str] = cut.split_text(text)
+    return chunks or [text]
 
 
 def _token_chunks(encoder: Encoder, text: str) -> list[str]:

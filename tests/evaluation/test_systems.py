@@ -104,13 +104,13 @@ def test_best_of_keeps_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_character_chunks_cover_the_text_and_overlap() -> None:
     text = "".join(chr(0x4E00 + at) for at in range(2500))
-    chunks = systems._character_chunks(text)
+    chunks = systems.character_chunks(text)
 
     assert [len(chunk) for chunk in chunks] == [1000, 1000, 900]
     assert chunks[0][-200:] == chunks[1][:200]
     assert chunks[0] + chunks[1][200:] + chunks[2][200:] == text
-    assert systems._character_chunks("short") == ["short"]
-    assert systems._character_chunks("") == [""]
+    assert systems.character_chunks("short") == ["short"]
+    assert systems.character_chunks("") == [""]
 
 
 def test_token_chunks_cover_the_text(adapters: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,8 +53,8 @@ def test_scores_and_order_are_those_of_the_formula(tmp_path: Path) -> None:
             for number, (title, body) in enumerate(texts):
                 transaction.put(document(str(number), " ".join(body), title=" ".join(title)), {})
         for _ in range(30):
-            a, b, c, d, e = chance.sample(WORDS[:-1], 4) + [WORDS[-1]]  # the last is in most of the texts
-            expected = bm25(texts, [([a], 1), ([b], 1), ([c, d], 1), ([e], 1), ([a, b], 0.3), ([e, a], 0.3)])
+            a, b, c, d, e = *chance.sample(WORDS[:-1], 4), WORDS[-1]  # the last is in most of the texts
+            expected = bm25(texts, [([a], 1), ([b], 1), ([c, d], 1), ([e], 1), ([a, b], 0.4), ([e, a], 0.4)])
             hits = collection.fulltext(f'{a} {b} "{c}  {d}" {e} {a}', 1000)
             assert dict(hits) == pytest.approx(dict(expected), rel=1e-9)
             assert hits == sorted(hits, key=lambda hit: (-hit[1], hit[0]))

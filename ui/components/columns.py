@@ -7,9 +7,9 @@ import streamlit as st
 
 from lmk_rag.comparison import BM25, Column, Placed
 from lmk_rag.search import Searcher
-from ui.components.hits import SCORES
+from ui.components.hits import SCORES, folded
 from ui.components.markup import tag, text
-from ui.components.strip import Scale, Strip, scale_of, show_strip, strip_of
+from ui.components.strip import WITHOUT_EVIDENCE, Scale, Strip, scale_of, show_lacking_strip, show_strip, strip_of
 from ui.components.viewer import open_place
 
 
@@ -33,8 +33,6 @@ def _show_column(searcher: Searcher, query: str, column: Column, names: Mapping[
     scale = scale_of(strips)
     for placed, strip in zip(column.placed, strips, strict=True):
         _show_placed(column, placed, strip, scale, names, is_first)
-    if not any(strips) and column.name != BM25:  # at the end, so that the ranks of all columns stand on one line
-        st.caption("This pooling keeps no evidence, so there are no strips.")
 
 
 def _show_placed(
@@ -50,6 +48,8 @@ def _show_placed(
             + tag("div", text(f"{SCORES[column.score_kind]} {hit.score:.3f}"), "lr-meta", hit.path)
             + (tag("div", text(f"not in {missing}"), "lr-meta lr-new") if missing else "")
         )
+        if column.name in WITHOUT_EVIDENCE:
+            show_lacking_strip(names.get(column.name, column.name))
         if strip:
             show_strip(
                 strip,
@@ -58,6 +58,8 @@ def _show_placed(
                 lambda page, start, end: open_place(hit.id, page, start, end),
                 one_page=hit.pages == 1,
             )
+        if hit.folded:
+            st.html(folded(hit.folded))
         passage = hit.passages[0] if hit.passages else None
         st.button(
             "Open",

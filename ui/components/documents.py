@@ -1,6 +1,7 @@
 """Every document and every failed file of the collection, as a table with what can be done to them."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,20 +13,23 @@ from indexes.listing import token_counts
 from ingest.uploads import is_kept
 from lmk_rag.search import Searcher
 from lmk_rag.upkeep import mark_changed, remove
-from ui.components.markup import count
+from ui.components.markup import count, tag, text
 from ui.components.running import begin_ingest
 from ui.components.session import attempt, choices, key_of
 from ui.components.viewer import open_place
 
 _COLUMNS = {
+    "file": st.column_config.TextColumn("File", width="medium"),
+    "title": st.column_config.TextColumn("Title", width="medium"),
+    "folder": st.column_config.TextColumn("Folder", width="medium"),
     "state": st.column_config.TextColumn("State", width="small"),
-    "title": st.column_config.TextColumn("Title", width="large"),
     "type": st.column_config.TextColumn("Type", width="small"),
     "pages": st.column_config.NumberColumn("Pages", width="small", format="localized"),
     "tokens": st.column_config.NumberColumn("Tokens", width="small", format="localized"),
-    "reason": st.column_config.TextColumn("Remarks", width="medium"),
-    "path": st.column_config.TextColumn("Path", width="large"),
+    "reason": st.column_config.TextColumn("Remarks", width="large"),
 }
+_PATHS = 5
+"""Selected rows whose whole path is told."""
 _HEIGHT, _ROW = 430, 35
 """Pixels of the table, at most, and of one of its rows."""
 STATES = ("indexed", "remarks", "incomplete", "failed")
@@ -33,20 +37,21 @@ STATES = ("indexed", "remarks", "incomplete", "failed")
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """Rows that are selected: documents by id, failed files by path."""
+    """Rows that are selected: documents by id, failed files by path; and the paths of all of them."""
 
     documents: list[int]
     failed: list[str]
+    paths: list[str]
 
 
 def show_documents(searcher: Searcher) -> None:
     """Show the table, what narrows it, and the buttons for the rows that are selected."""
-    table = _table(searcher, key_of(searcher))
+    table, root = _table(searcher, key_of(searcher))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         words = st.text_input(
             "Filter",
             key="listed",
-            placeholder="Part of a title, path or remark",
+            placeholder="Part of a name, title, path or remark",
             icon=":material/filter_list:",
             label_visibility="collapsed",
             bind="query-params",
@@ -61,9 +66,11 @@ def show_documents(searcher: Searcher) -> None:
         shown = shown[looked.str.contains(words.strip(), case=False, regex=False)]
     if state:
         shown = shown[shown["state"] == state]
-    st.caption(f"{count(len(shown), 'row')} of {len(table):,}. Select rows to open, index again or remove them.")
+    below = f"Folders are those below {root}. " if root else ""
+    rows = f"{count(len(shown), 'row')} of {len(table):,}. {below}Select rows to open, index again or remove them."
+    st.html(tag("div", text(rows), "lr-meta"))
     event = st.dataframe(
-        shown.drop(columns="id"),
+        shown[list(_COLUMNS)],
         hide_index=True,
         height=min(_HEIGHT, _ROW * (len(shown) + 1) + 3),
         column_config=_COLUMNS,
@@ -74,7 +81,7 @@ def show_documents(searcher: Searcher) -> None:
     picked = shown.iloc[selected_rows(event)]
     documents = picked[picked["state"] != "failed"]
     failed = picked[picked["state"] == "failed"]
-    _show_actions(searcher, _Chosen(documents["id"].tolist(), failed["path"].tolist()))
+    _show_actions(searcher, _Chosen(documents["id"].tolist(), failed["path"].tolist(), picked["path"].tolist()))
 
 
 def selected_rows(event: Mapping[str, Any]) -> list[int]:
@@ -83,8 +90,8 @@ def selected_rows(event: Mapping[str, Any]) -> list[int]:
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
-def _table(_searcher: Searcher, key: tuple[str, str, int]) -> pd.DataFrame:
-    """Read what is known of all documents and failed files, once a generation."""
+def _table(_searcher: Searcher, key: tuple[str, str, int]) -> tuple[pd.DataFrame, str]:
+    """Read what is known of all documents and failed files, once a generation; and the folder that they stand below."""
     collection = _searcher.collection
     with collection.snapshot():
         records = collection.encoders()
@@ -97,7 +104,7 @@ def _table(_searcher: Searcher, key: tuple[str, str, int]) -> pd.DataFrame:
                 {
                     "id": document.id,
                     "state": "incomplete" if lacking else "remarks" if remarks else "indexed",
-                    "title": document.title or Path(document.path).name,
+                    "title": document.title,
                     "type": document.kind,
                     "pages": document.pages,
                     "tokens": max((sum(counts.get(document.id, (0, 0))) for counts in tokens.values()), default=None),
@@ -110,18 +117,32 @@ def _table(_searcher: Searcher, key: tuple[str, str, int]) -> pd.DataFrame:
             {
                 "id": 0,
                 "state": "failed",
-                "title": Path(each.path).name,
+                "title": "",
                 "type": "",
                 "reason": _reason(each.reason, each.path in known),
                 "path": each.path,
             }
             for each in collection.failures()
         ]
-    columns = ["id", *_COLUMNS]
-    table = pd.DataFrame(rows, columns=columns)
-    return table.astype(
-        {"pages": "Int64", "tokens": "Int64", **dict.fromkeys(("state", "title", "type", "reason", "path"), "str")}
-    )
+    paths = [Path(row["path"]) for row in rows]
+    root = _root(paths)
+    for row, path in zip(rows, paths, strict=True):
+        row |= {"file": path.name, "folder": _below(root, path)}
+    table = pd.DataFrame(rows, columns=["id", "path", *_COLUMNS])
+    words = ("path", "file", "title", "folder", "state", "type", "reason")
+    return table.astype({"pages": "Int64", "tokens": "Int64", **dict.fromkeys(words, "str")}), str(root or "")
+
+
+def _root(paths: Sequence[Path]) -> Path | None:
+    """Give the folder that all files stand below, where there is one that says something."""
+    folders = [path.parent for path in paths if path.is_absolute()]
+    common = Path(os.path.commonpath(folders)) if folders else Path("/")
+    return common if common != common.parent else None
+
+
+def _below(root: Path | None, path: Path) -> str:
+    """Give the folder of a file, from the root on where it stands there."""
+    return str(path.parent.relative_to(root) if root and path.is_relative_to(root) else path.parent)
 
 
 def _reason(reason: str, kept: bool) -> str:
@@ -130,6 +151,9 @@ def _reason(reason: str, kept: bool) -> str:
 
 def _show_actions(searcher: Searcher, chosen: _Chosen) -> None:
     total = len(chosen.documents) + len(chosen.failed)
+    listed = chosen.paths[:_PATHS] + ([f"and {total - _PATHS:,} more"] if total > _PATHS else [])
+    if listed:
+        st.html("".join(tag("div", text(each), "lr-path") for each in listed))
     with st.container(horizontal=True, gap="small"):
         st.button(
             "Open",

@@ -8,8 +8,8 @@ from lmk_rag.passages import Passage
 from lmk_rag.results import FoldedHit, Hit, Results
 from lmk_rag.search import Searcher
 from ui.components.markup import flowing, marked, tag, text
-from ui.components.strip import Scale, Strip, scale_of, show_strip, strip_of
-from ui.components.viewer import described, open_place
+from ui.components.strip import WITHOUT_EVIDENCE, Scale, Strip, scale_of, show_lacking_strip, show_strip, strip_of
+from ui.components.viewer import close_place, described, open_place
 
 SCORES = {"fusion": "score", "cosine": "cosine", "bm25": "BM25"}
 """What a score is called, by its kind."""
@@ -39,6 +39,8 @@ def _show_hit(hit: Hit, results: Results, strip: Strip, scale: Scale) -> None:
             + tag("div", f"{described(hit.kind, hit.pages)} · {text(score)}", "lr-meta")
             + tag("div", text(hit.path), "lr-path")
         )
+        if results.pooling in WITHOUT_EVIDENCE:
+            show_lacking_strip(results.pooling)
         if strip:
             show_strip(
                 strip,
@@ -50,7 +52,7 @@ def _show_hit(hit: Hit, results: Results, strip: Strip, scale: Scale) -> None:
         for number, passage in enumerate(hit.passages):
             _show_passage(hit, passage, number)
         if hit.folded:
-            st.html(_folded(hit.folded))
+            st.html(folded(hit.folded))
         with st.container(horizontal=True, gap="small"):
             first = hit.passages[0] if hit.passages else None
             where = (first.page, first.start, first.end) if first else ()
@@ -83,11 +85,12 @@ def _show_passage(hit: Hit, passage: Passage, number: int) -> None:
         st.html(tag("div", marked(flowing(passage.text), passage.marks), "lr-passage"))
 
 
-def _folded(copies: tuple[FoldedHit, ...]) -> str:
+def folded(copies: tuple[FoldedHit, ...]) -> str:
     """Name the near copies of a document, as HTML."""
     named = "; ".join(f"{Path(each.path).name} ({each.similarity:.0%} the same)" for each in copies)
     return tag("div", text(f"Also found, nearly the same: {named}"), "lr-folded", "\n".join(c.path for c in copies))
 
 
 def _more_like(document: int) -> None:
+    close_place()
     st.query_params["like"] = str(document)

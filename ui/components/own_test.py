@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import altair as alt
@@ -13,7 +12,7 @@ from lmk_rag.evaluation.metrics import LENGTH_NAMES, MEASURES
 from lmk_rag.questions import Measured, Questions, from_beir, from_csv, measure
 from lmk_rag.search import Searcher
 from ui.components.markup import count, tag, text
-from ui.components.session import attempt, key_of
+from ui.components.session import attempt, key_of, path_named
 
 _SHOWN = ("ndcg@10", "recall@10", "recall@100", "mrr@10")
 
@@ -57,7 +56,7 @@ def _read(searcher: Searcher, file: object, folder: str) -> Questions:
         except UnicodeDecodeError as error:
             raise ValueError("The file is not UTF-8 text: save the table as CSV (UTF-8).") from error
     if folder.strip():
-        return from_beir(Path(folder.strip()).expanduser(), searcher.collection)
+        return from_beir(path_named(folder), searcher.collection)
     raise ValueError("There are no questions yet: drop a CSV, or name a folder.")
 
 

@@ -8,20 +8,27 @@ import streamlit as st
 from indexes.collection import Collection
 from ingest.pipeline import Options, Progress, Report, ingest
 from lmk_rag.indexing import Settings
-from lmk_rag.jobs import Job
-from lmk_rag.upkeep import add_pooling, embed_anew
+from lmk_rag.jobs import Job, State
+from lmk_rag.upkeep import Anew, add_pooling, embed_anew
 from ui.components.markup import count, tag, text
 from ui.components.session import attempt, choices, complain, has_collection, jobs
 
 _EVERY = 1.0
 _LISTED = 20
+_TOLD_FOR = 30.0
+"""Seconds for which a page that is shown says that a job has ended well."""
+_CHARACTERS_A_POSITION = 4.0
+"""As long as nothing has been embedded: English in a vocabulary of word pieces."""
 
 
-class _Told(Progress):
+class _Relay(Progress):
     """Passes on to a job what happens during an ingest."""
 
-    def __init__(self, job: Job[object]) -> None:
+    def __init__(self, job: Job[object], poolings: int = 1) -> None:
         self._job = job
+        self._first_guess = _CHARACTERS_A_POSITION / max(poolings, 1)  # each pooling reads the text for itself
+        self._characters = 0
+        self._batch = 0
 
     def start(self, files: int, size: int) -> None:
         self._job.start(files, size)
@@ -29,12 +36,20 @@ class _Told(Progress):
     def message(self, text: str) -> None:
         self._job.message(text)
 
+    def embedding(self, size: int, characters: int) -> None:
+        read = self._job.state().positions
+        a_position = self._characters / read if read else self._first_guess
+        self._batch = characters
+        self._job.embedding(size, round(characters / a_position) if a_position else 0)
+
     def tokens(self, count: int) -> None:
         if not self._job.state().positions:
             self._job.message("Embedding …")
         self._job.tokens(count)
 
     def finished(self, files: int, size: int) -> None:
+        self._characters += self._batch
+        self._batch = 0
         self._job.finished(files, size)
 
 
@@ -47,10 +62,13 @@ def begin_ingest(paths: Sequence[Path], poolings: Sequence[str] = (), *, retry_f
             Collection.open(chosen.collection, create=True).close()
     settings = Settings(model=chosen.model if new and chosen.model != "default" else None, device=chosen.device)
     options = Options(poolings=tuple(poolings), settings=settings, retry_failed=retry_failed)
-    _begin(
-        f"Indexing {count(len(paths), 'file')}" if len(paths) != 1 else f"Indexing {paths[0].name}",
-        lambda job: ingest(paths, chosen.collection, options, _Told(job), job.stop),
-    )
+
+    def work(job: Job[object]) -> Report:
+        with Collection.open(chosen.collection) as opened:
+            read_by = len(opened.encoders())
+        return ingest(paths, chosen.collection, options, _Relay(job, read_by), job.stop)
+
+    _begin(f"Indexing {count(len(paths), 'file')}" if len(paths) != 1 else f"Indexing {paths[0].name}", work)
 
 
 def begin_pooling(pooling: str) -> None:
@@ -59,9 +77,7 @@ def begin_pooling(pooling: str) -> None:
 
     def work(job: Job[object]) -> int:
         with Collection.open(chosen.collection) as opened:
-            missing = [opened.get(each) for each in _missing(opened, pooling)]
-        job.start(len(missing), 0)
-        return add_pooling(chosen.collection, pooling, chosen.device, job.tokens, job.stop)
+            return add_pooling(opened, pooling, chosen.device, _Relay(job), job.stop)
 
     _begin(f"Indexing by {pooling}", work)
 
@@ -71,15 +87,11 @@ def begin_anew() -> None:
     chosen = choices()
     settings = Settings(model=chosen.model, device=chosen.device)
 
-    def work(job: Job[object]) -> int:
-        return embed_anew(chosen.collection, settings, job.tokens, job.stop)
+    def work(job: Job[object]) -> Anew:
+        with Collection.open(chosen.collection) as opened:
+            return embed_anew(opened, settings, (), _Relay(job), job.stop)
 
     _begin("Embedding everything anew", work)
-
-
-def _missing(opened: Collection, pooling: str) -> list[int]:
-    record = opened.encoder(pooling)
-    return opened.missing(record.id) if record else [each.id for each in opened.documents()]
 
 
 def _begin(title: str, work: Callable[[Job[object]], object]) -> None:
@@ -88,74 +100,87 @@ def _begin(title: str, work: Callable[[Job[object]], object]) -> None:
 
 
 def show_job() -> None:
-    """Show the job that runs, or what came of the last one until it is put away."""
+    """Show the job that runs; of the last one that it has ended, and what went wrong until that is put away."""
     job = jobs().current
     if job is None:
         return
     if job.running:
-        st.fragment(_show_running, run_every=_EVERY)()
-    else:
-        _show_ended(job)
+        st.fragment(_show_running, run_every=_EVERY)(job)
+    elif job.error is not None or (isinstance(job.outcome, Report) and job.outcome.failed):
+        _show_failed(job)
+    elif job.ended_since() < _TOLD_FOR:
+        st.html(tag("div", "✓ " + text(_outcome(job)), "lr-note lr-done"))
 
 
-def _show_running() -> None:
-    job = jobs().current
-    if job is None or not job.running:
+def _show_running(job: Job[object]) -> None:
+    if not job.running:
         st.rerun()  # the whole page: there is more to see now
     state = job.state()
-    with st.container(border=True, key="job"):
+    with st.container(border=True, key=f"job-{job.number}"):
         with st.container(horizontal=True, vertical_alignment="center", wrap=False):
             st.html(tag("div", text(f"{job.title} …"), "lr-title"))
             st.button(
                 "Stopping …" if job.cancelled else "Cancel",
-                key="cancel",
+                key=f"cancel-{job.number}",
                 icon=":material/stop_circle:",
                 disabled=job.cancelled,
                 on_click=job.cancel,
                 help="What is done until then is kept; the same again goes on from there.",
             )
         st.progress(state.share)
-        parts = [f"{state.files:,} of {count(state.all_files, 'file')}"] if state.all_files else []
-        if state.positions:
-            parts.append(
-                f"{count(state.positions, 'token')} embedded, {state.positions / max(state.seconds, 1):,.0f} a second"
-            )
-        parts.append(f"{state.seconds:.0f} s")
-        st.html(tag("div", text(" · ".join(parts)), "lr-meta"))
+        st.html(tag("div", text(_how_far(state)), "lr-meta"))
         if state.messages:
             st.html(tag("div", text(state.messages[-1]), "lr-note"))
 
 
-def _show_ended(job: Job[object]) -> None:
-    with st.container(border=True, key="job-ended"):
-        with st.container(horizontal=True, vertical_alignment="center", wrap=False):
-            stopped = " was cancelled" if job.cancelled else ""
-            st.html(tag("div", text(f"{job.title}{stopped or ': done' if job.error is None else ''}"), "lr-title"))
-            if st.button("Close", key="put-away", icon=":material/close:", type="tertiary"):
-                jobs().current = None
-                st.rerun()
-        if job.error is not None:
-            complain(job.error)
-        elif isinstance(job.outcome, Report):
-            _show_report(job.outcome)
-        elif isinstance(job.outcome, int):
-            st.html(tag("div", text(f"{count(job.outcome, 'document')} embedded."), "lr-note"))
+def _how_far(state: State) -> str:
+    parts = [f"{state.files:,} of {count(state.all_files, 'document')}"] if state.all_files else []
+    if state.positions:
+        parts.append(
+            f"{count(state.positions, 'token')} embedded, {state.positions / max(state.seconds, 1):,.0f} a second"
+        )
+    return " · ".join([*parts, f"{state.seconds:.0f} s"])
 
 
-def _show_report(report: Report) -> None:
+def _outcome(job: Job[object]) -> str:
+    """Say in one line what came of a job."""
+    ended = f"{job.title}: cancelled" if job.cancelled else f"{job.title}: done"
+    outcome = job.outcome
+    if isinstance(outcome, Report):
+        return f"{ended}. {_counted(outcome)}"
+    made = sum(outcome.embedded.values()) if isinstance(outcome, Anew) else outcome
+    return f"{ended}. {count(made, 'document')} embedded." if isinstance(made, int) else f"{ended}."
+
+
+def _counted(report: Report) -> str:
     counts = {
         "new": report.indexed,
         "updated": report.updated,
         "unchanged": report.unchanged,
         "removed": report.removed,
         "failed": len(report.failed),
+        "with remarks": len({path for path, _ in report.warnings}),
     }
     told = ", ".join(f"{number:,} {name}" for name, number in counts.items() if number) or "nothing to do"
-    st.html(tag("div", text(f"{told}, in {report.seconds:.0f} s."), "lr-note"))
-    listed = [*report.failed, *report.warnings]
-    if listed:
-        with st.expander(f"{count(len(report.failed), 'failure')}, {count(len(report.warnings), 'warning')}"):
-            for path, reason in listed[:_LISTED]:
-                st.html(tag("div", text(reason), "lr-note") + tag("div", text(path), "lr-path"))
-            if len(listed) > _LISTED:
-                st.caption(f"and {len(listed) - _LISTED} more, in the list below")
+    return f"{told[0].upper()}{told[1:]}, in {report.seconds:.0f} s."
+
+
+def _show_failed(job: Job[object]) -> None:
+    with st.container(border=True, key=f"failed-{job.number}"):
+        with st.container(horizontal=True, vertical_alignment="center", wrap=False):
+            st.html(tag("div", text(job.title if job.error is not None else _outcome(job)), "lr-note"))
+            if st.button("Close", key=f"put-away-{job.number}", icon=":material/close:", type="tertiary"):
+                jobs().put_away(job)
+                st.rerun()
+        if job.error is not None:
+            complain(job.error)
+        elif isinstance(job.outcome, Report):
+            _show_failures(job.outcome.failed)
+
+
+def _show_failures(failed: Sequence[tuple[str, str]]) -> None:
+    with st.expander(f"Why {count(len(failed), 'file')} could not be read"):
+        for path, reason in failed[:_LISTED]:
+            st.html(tag("div", text(reason), "lr-note") + tag("div", text(path), "lr-path"))
+        if len(failed) > _LISTED:
+            st.caption(f"and {len(failed) - _LISTED} more, in the list below")

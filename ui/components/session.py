@@ -1,5 +1,6 @@
 """What all pages and windows share: settings, the open collection with its encoder, the job that runs."""
 
+import errno
 import os
 import threading
 from collections.abc import Iterator
@@ -15,9 +16,18 @@ from ingest.readers import ReadError
 from lmk_rag.encoding.base_model import ModelError
 from lmk_rag.jobs import BusyError, Jobs
 from lmk_rag.search import Searcher
+from ui.components.markup import shortened
 
 EXPECTED = (CollectionError, ModelError, ReadError, BusyError, OSError, ValueError, RuntimeError)
 """What a user can do something about; each has a sentence that says what."""
+_TO_DO = {
+    errno.ENAMETOOLONG: "is longer than the file system takes: give the file, or the folders above it, shorter names.",
+    errno.EACCES: "may not be opened by this account: change its permissions, or name another place.",
+    errno.EROFS: "cannot be written, since its disk is read-only: name a collection elsewhere in Settings.",
+    errno.ENOSPC: "cannot be written, since its disk is full: make room, then do the same again.",
+}
+"""What follows on a path, by what the operating system found wrong with it."""
+_PATH = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,4 +124,24 @@ def complain(error: Exception) -> None:
     """Show an error's own sentence; it may quote a document or a path, so it is no Markdown."""
     locked = isinstance(error, LockedError)
     st.error("The collection is being written." if locked else "That did not work.", icon=":material/error:")
-    st.text(str(error) or type(error).__name__)
+    st.text(_sentence(error))
+
+
+def _sentence(error: Exception) -> str:
+    """Give an error's own sentence; what the operating system says is told as what to do."""
+    if isinstance(error, OSError) and error.errno is not None:
+        where = shortened(str(error.filename or "A file"), _PATH)
+        return f"{where} {_TO_DO.get(error.errno, f'cannot be used: {error.strerror}.')}"
+    return str(error) or type(error).__name__
+
+
+def path_named(words: str) -> Path:
+    """Give the whole path of a file or folder that was typed; it need not be there.
+
+    Raises:
+        ValueError: it begins with the home of somebody who is not there.
+    """
+    try:
+        return Path(words.strip()).expanduser().absolute()
+    except RuntimeError as error:
+        raise ValueError(f"There is no home folder for {words.strip()}: name it by its whole path.") from error

@@ -8,7 +8,7 @@ import streamlit as st
 from lmk_rag.results import StripCell
 from lmk_rag.search import Searcher
 from ui.components.frontend import component
-from ui.components.markup import shortened
+from ui.components.markup import shortened, tag, text
 from ui.components.session import key_of
 
 _MOST_CELLS = 160
@@ -30,6 +30,8 @@ class Cell:
     text: str
 
 
+WITHOUT_EVIDENCE = frozenset({"cls", "lasttoken", "max"})
+"""The poolings of which a document has its vector alone."""
 Strip = tuple[Cell, ...]
 Scale = tuple[float, float]
 
@@ -71,6 +73,12 @@ def scale_of(strips: Sequence[Strip]) -> Scale:
         return 0.0, 1.0
     low, high = scores[len(scores) // 10], scores[-1]
     return (low, high) if high - low > _ALIKE else (min(0.0, low), high)  # where all are alike, all are as warm
+
+
+def show_lacking_strip(pooling: str) -> None:
+    """Say, where the bar would be, that a pooling keeps nothing that it could be drawn from."""
+    told = "Its vector alone is kept, so that nothing tells where in the document it matches."
+    st.html(tag("div", text(f"{pooling} keeps no evidence"), "lr-no-strip", told))
 
 
 def show_strip(

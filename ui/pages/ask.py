@@ -1,6 +1,9 @@
 """Ask: a conversation over the collection, whose answers cite the places that they rest on."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+from urllib.parse import quote_plus
 
 import streamlit as st
 
@@ -12,6 +15,8 @@ from ui.components.session import attempt, choices, has_collection, searcher
 from ui.components.viewer import open_place, place, show_viewer
 
 _QUOTE = 240
+_LONGEST_LINK = 1800
+"""Characters of the questions in an address: what mail programs and chats do not cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +69,22 @@ def _answer(found: Searcher, question: str) -> Answer | None:
     return None
 
 
-def _show_conversation(found: Searcher, question: str) -> None:
+def _show_conversation(found: Searcher, questions: Sequence[str]) -> None:
     for number, turn in enumerate(_turns()):
         with st.chat_message("user", avatar=":material/person:"):
             st.text(turn.question)
         with st.chat_message("assistant", avatar=":material/menu_book:"):
             _show_answer(turn.answer, number)
-    if not question.strip():
-        if not _turns():
-            _show_start()
-        return
+    if not questions and not _turns():
+        _show_start()
+    for question in questions:
+        if not _ask(found, question):
+            return
+    _keep_link()
+
+
+def _ask(found: Searcher, question: str) -> bool:
+    """Ask a question and show its answer; return whether there is one."""
     with st.chat_message("user", avatar=":material/person:"):
         st.text(question)
     with st.chat_message("assistant", avatar=":material/menu_book:"):
@@ -81,12 +92,28 @@ def _show_conversation(found: Searcher, question: str) -> None:
         if answer is not None:
             _show_answer(answer, len(_turns()))
             _turns().append(Turn(question, answer))
-            st.query_params["question"] = _turns()[0].question
+    return answer is not None
 
 
-def _linked() -> str:
-    """Give the question of a link, when a conversation begins with one."""
-    return "" if _turns() else str(st.query_params.get("question", ""))
+def _linked() -> list[str]:
+    """Give the questions of a link that have not been asked yet: a click ends the run that asks them."""
+    asked = [turn.question for turn in _turns()]
+    linked = _fitting([each for each in st.query_params.get_all("question") if each.strip()])
+    return linked[len(asked) :] if linked[: len(asked)] == asked else []
+
+
+def _keep_link() -> None:
+    """Put the conversation's questions into the address, so that a link asks them again."""
+    kept = _fitting([turn.question for turn in _turns()])
+    if kept and st.query_params.get_all("question") != kept:
+        st.query_params["question"] = kept
+
+
+def _fitting(questions: Sequence[str]) -> list[str]:
+    """Give the last questions, as many as an address has room for, and one in any case."""
+    sizes = accumulate(len(quote_plus(each)) + len("&question=") for each in reversed(questions))
+    number = sum(size <= _LONGEST_LINK for size in sizes)
+    return list(questions[-max(number, 1) :])
 
 
 def _show_start() -> None:
@@ -118,13 +145,14 @@ def main() -> None:
             nothing_indexed()
             return
         _show_clearing()
-        question = st.chat_input("Ask about your documents", key="ask") or _linked()
+        asked = st.chat_input("Ask about your documents", key="ask")
+        questions = [asked] if asked and asked.strip() else _linked()
         if place() is None:
-            _show_conversation(found, question)
+            _show_conversation(found, questions)
         else:
             left, right = st.columns([1, 1], gap="medium")
             with left:
-                _show_conversation(found, question)
+                _show_conversation(found, questions)
             with right:
                 show_viewer()
 

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from lmk_rag.comparison import BM25, Column, compare
+from lmk_rag.indexing import own_records, refuse_foreign
 from lmk_rag.search import Searcher
 from ui.components.columns import show_columns
 from ui.components.empty import no_collection, nothing_indexed, say
@@ -22,11 +23,12 @@ def _compare(_searcher: Searcher, key: tuple[str, str, int], query: str, names: 
 
 
 def _indexed(found: Searcher) -> list[str]:
-    return [record.pooling for record in found.collection.encoders()]
+    return [record.pooling for record in own_records(found.collection)]
 
 
 def _show_missing(found: Searcher) -> None:
     """Offer to index the poolings that the collection lacks, or has for a part of its documents."""
+    refuse_foreign(found.collection)
     lacking = {}
     for pooling in POOLINGS:
         record = found.collection.encoder(pooling)
@@ -83,7 +85,8 @@ def main() -> None:
             label_visibility="collapsed",
         )
         bm25 = st.toggle("BM25 as another column", key="bm25", bind="query-params")
-        _show_missing(found)
+        with attempt():
+            _show_missing(found)
         indexed = _indexed(found)
         ordered = [*(each for each in POOLINGS if each in indexed), *(each for each in indexed if each not in POOLINGS)]
         names = (*ordered, *([BM25] if bm25 else []))

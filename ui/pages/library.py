@@ -1,7 +1,5 @@
 """The Library: files in, every document with its state, and the collection as figures and as a map."""
 
-from pathlib import Path
-
 import streamlit as st
 
 from ingest.uploads import keep
@@ -10,7 +8,7 @@ from ui.components.collection_map import show_map
 from ui.components.documents import show_documents
 from ui.components.figures import show_figures
 from ui.components.running import begin_ingest, show_job
-from ui.components.session import attempt, choices, has_collection, jobs, searcher
+from ui.components.session import attempt, choices, has_collection, jobs, path_named, searcher
 from ui.components.viewer import place, show_in_dialog
 
 KINDS = ["pdf", "txt", "md", "html", "htm", "docx", "epub", "odt", "rst", "gz"]
@@ -50,11 +48,11 @@ def _read(named: str) -> None:
     if not named.strip():
         st.info("Name a file or a folder first.", icon=":material/info:")
         return
-    path = Path(named.strip()).expanduser()
     with attempt():
+        path = path_named(named)
         if not path.exists():
             raise ValueError(f"There is no {path}: name a file or folder of this machine by its whole path.")
-        begin_ingest([path.absolute()])
+        begin_ingest([path])
         st.rerun()
 
 

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from indexes.filters import Filter
+from indexes.records import StoredDocument
 from lmk_rag.results import MODES, Results
 from lmk_rag.search import Searcher
 from ui.components.empty import no_collection, nothing_indexed, welcome
@@ -24,8 +25,8 @@ def _search(
     return _searcher.search(query, HITS, mode, filter=conditions or None)
 
 
-def _show_controls(found: Searcher) -> tuple[str, str, Filter]:
-    """Show the search box and what narrows the search; both stand in the address."""
+def _show_controls(found: Searcher, *, modes: bool) -> tuple[str, str, Filter]:
+    """Show the search box, the modes where they matter, and what narrows the search; all stand in the address."""
     query = st.text_input(
         "Search",
         key="q",
@@ -36,45 +37,51 @@ def _show_controls(found: Searcher) -> tuple[str, str, Filter]:
         on_change=_forget_like,
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        mode = st.segmented_control(
-            "Mode",
-            MODES,
-            default=MODES[0],
-            required=True,
-            key="mode",
-            bind="query-params",
-            label_visibility="collapsed",
-            help="hybrid: by meaning and by words; dense: by meaning, the vectors; bm25: by words.",
-        )
+        mode = _show_modes() if modes else MODES[0]
         conditions = show_filters(found)
-    return (query or "").strip(), mode or MODES[0], filter_of(conditions)
+    return (query or "").strip(), mode, filter_of(conditions)
+
+
+def _show_modes() -> str:
+    chosen = st.segmented_control(
+        "Mode",
+        MODES,
+        default=MODES[0],
+        required=True,
+        key="mode",
+        bind="query-params",
+        label_visibility="collapsed",
+        help="hybrid: by meaning and by words; dense: by meaning, the vectors; bm25: by words.",
+    )
+    return chosen or MODES[0]
 
 
 def _forget_like() -> None:
     st.query_params.pop("like", None)
 
 
-def _liked(found: Searcher) -> int | None:
+def _liked(found: Searcher) -> StoredDocument | None:
     """Tell which document others are wanted like, by the address."""
     asked = st.query_params.get("like", "")
-    if not asked.isdecimal():
-        return None
-    document = found.collection.get(int(asked))
-    if document is None:
-        return None
+    return found.collection.get(int(asked)) if asked.isdecimal() else None
+
+
+def _show_liked(document: StoredDocument) -> None:
     with st.container(horizontal=True, vertical_alignment="center", wrap=False):
         st.html(tag("div", text(f"Documents like: {document.title or document.path}"), "lr-title"))
         st.button("Back to the search", icon=":material/arrow_back:", type="tertiary", on_click=_forget_like)
-    return document.id
 
 
-def _show_results(found: Searcher, query: str, mode: str, conditions: Filter) -> Results | None:
+def _show_results(
+    found: Searcher, query: str, mode: str, conditions: Filter, like: StoredDocument | None
+) -> Results | None:
     results = None
     with attempt():
-        like = _liked(found)
+        if like is not None:
+            _show_liked(like)
         if query or like is not None:
             with st.spinner("Searching (the first search loads the model) …"):
-                results = _search(found, key_of(found), query, mode, conditions, like)
+                results = _search(found, key_of(found), query, mode, conditions, like.id if like else None)
             show_hits(found, results)
         else:
             welcome(found)
@@ -91,13 +98,14 @@ def main() -> None:
         if not found.collection.count():
             nothing_indexed()
             return
-        query, mode, conditions = _show_controls(found)
+        like = _liked(found)
+        query, mode, conditions = _show_controls(found, modes=like is None)
         if place() is None:
-            _show_results(found, query, mode, conditions)
+            _show_results(found, query, mode, conditions, like)
             return
         left, right = st.columns([1, 1], gap="medium")
         with left:
-            results = _show_results(found, query, mode, conditions)
+            results = _show_results(found, query, mode, conditions, like)
         with right:
             show_viewer(query, results.pooling if results else None)
 

@@ -1,12 +1,11 @@
 """Settings: the collection, the model, the device, the language model. They hold for all windows until the app ends."""
 
-from pathlib import Path
-
 import streamlit as st
 
+from lmk_rag.encoding.base_model import ModelError
 from lmk_rag.encoding.checkpoints import shipped_poolings
 from ui.components.markup import tag, text
-from ui.components.session import attempt, choices, choose, has_collection, searcher
+from ui.components.session import attempt, choices, choose, has_collection, path_named, searcher
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
@@ -18,10 +17,10 @@ def _show_collection() -> None:
         st.caption("A folder of this machine. Where there is none yet, the first documents that you add make one.")
         if st.form_submit_button("Open", type="primary", key="open-collection"):
             with attempt():
-                path = Path((named or "").strip()).expanduser()
+                path = path_named(named or "")
                 if not (named or "").strip() or (path.exists() and not path.is_dir()):
                     raise ValueError(f"{named or 'Nothing'} is not a folder: name one by its whole path.")
-                choose(collection=path.absolute())
+                choose(collection=path)
                 st.rerun()
 
 
@@ -40,8 +39,22 @@ def _show_model() -> None:
             )
             device = st.selectbox("Device", DEVICES, index=DEVICES.index(choices().device), key="device")
             if st.form_submit_button("Use", type="primary", key="use-model"):
-                choose(model=(model or "").strip() or "default", device=device or "auto")
-                st.rerun()
+                with attempt():
+                    _check_device(device or "auto")
+                    choose(model=(model or "").strip() or "default", device=device or "auto")
+                    st.rerun()
+
+
+def _check_device(device: str) -> None:
+    """Refuse a device that this machine lacks, now and not at the first search."""
+    from lmk_rag.encoding.network import pick_device  # loads torch, which the page itself can do without
+
+    try:
+        pick_device(device)
+    except ModelError as error:
+        raise ValueError(
+            f"This machine has no {device} device that can be used: choose auto, which takes the best there is, or cpu."
+        ) from error
 
 
 def _made_with() -> str:
@@ -84,7 +97,10 @@ def main() -> None:
         _show_collection()
         _show_model()
         _show_language_model()
-        st.caption("These settings hold for every window until the app is stopped.")
+        st.caption(
+            "These settings hold for every window until the app is stopped. The next start opens the collection that "
+            "LMK_RAG_COLLECTION names, with no language model."
+        )
 
 
 main()
