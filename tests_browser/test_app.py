@@ -48,8 +48,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def wait_for_job(page: Page) -> None:
-    """Wait until the job has ended, which its box says."""
-    expect(page.locator(".st-key-job-ended")).to_be_visible()
+    """Wait until the job has ended, which a line says."""
+    expect(page.locator(".lr-done")).to_be_visible()
 
 
 def press(page: Page, name: str | re.Pattern[str]) -> None:
@@ -82,6 +82,13 @@ def yellow(picture: Image.Image) -> int:
     """Pixels of a highlighter's yellow."""
     red, green, blue = np.moveaxis(np.asarray(picture), -1, 0)
     return int(((red > 240) & (green > 200) & (blue < 130)).sum())
+
+
+def test_0_the_first_visit_may_be_to_any_page(open_window: OpenWindow) -> None:
+    window = open_window()
+    page = window.go("/library")
+    expect(page.get_by_role("link", name="Compare", exact=True)).to_be_visible()
+    expect(page.get_by_role("link", name="app", exact=True)).to_have_count(0)
 
 
 def test_1_the_empty_app_says_what_to_do_and_indexes_a_folder(open_window: OpenWindow, folder: Path) -> None:
@@ -134,6 +141,19 @@ def test_2_search_by_keyboard_and_open_a_highlighted_page(open_window: OpenWindo
     other.shot("search-open-390-dark")
 
 
+def test_2_more_like_this_closes_the_page_and_begins_at_the_top(open_window: OpenWindow) -> None:
+    window = open_window()
+    page = window.go("/?q=" + QUERY.replace(" ", "+"))
+    press(page, "Open page")
+    expect(page.locator(".st-key-viewer")).to_be_visible()
+    window.settled()
+    page.get_by_role("button", name="More like this").last.click()
+    expect(page.get_by_text("Documents like: ")).to_be_in_viewport()
+    expect(page.locator(".st-key-viewer")).to_have_count(0)
+    expect(page.get_by_text("bm25", exact=True)).to_have_count(0)
+    window.shot("like")
+
+
 def test_3_a_hostile_document_is_text_everywhere(open_window: OpenWindow) -> None:
     window = open_window()
     page = window.go("/?q=zebras+graze")
@@ -165,8 +185,7 @@ def test_5_compare_three_poolings_and_test_them(open_window: OpenWindow, tmp_pat
     for name in ("CLS", "mean"):  # LMK is the default, and has been indexed
         window.settled()
         page.get_by_role("button", name=f"Index {name} (5 documents)").click()
-        expect(page.get_by_text(f"Indexing by {name.lower()}: done")).to_be_visible()
-        expect(page.get_by_text("5 documents embedded.")).to_be_visible()
+        expect(page.get_by_text(f"Indexing by {name.lower()}: done. 5 documents embedded.")).to_be_visible()
     expect(page.get_by_role("button", name=re.compile("Index .* documents"))).to_have_count(0)
     window.go("/compare?q=" + QUERY.replace(" ", "+"))
     for name in ("LMK", "CLS", "mean"):
@@ -190,8 +209,19 @@ def test_6_the_map_and_settings(open_window: OpenWindow) -> None:
     window = open_window()
     page = window.go("/library")
     page.get_by_role("tab", name="Map").click()
-    expect(page.locator("[data-testid=stVegaLiteChart]")).to_be_visible()
+    point = page.locator("[data-testid=stVegaLiteChart] path[aria-roledescription=circle][aria-label*='About iron']")
+    expect(point).to_be_visible()
     window.shot("map")
+    point.hover()
+    expect(page.locator("#vg-tooltip-element")).to_contain_text("About iron")
+    point.click()
+    opened = page.get_by_role("dialog")
+    expect(opened.locator(".lr-title")).to_have_text("About iron")
+    expect(opened.locator("img")).to_be_visible()
+    assert "doc=" in page.url
+    window.shot("map-open")
+    page.keyboard.press("Escape")
+    expect(opened).to_have_count(0)
     page = window.go("/settings")
     expect(page.get_by_role("heading", name="Language model")).to_be_visible()
     window.shot("settings")

@@ -65,6 +65,36 @@ def test_one_job_at_a_time() -> None:
     assert jobs.current is second
 
 
+def test_the_share_moves_within_a_batch_and_never_back() -> None:
+    job: Job[object] = Job("x", lambda job: None)
+    job.start(10, 1000)
+    job.finished(1, 200)
+    job.embedding(400, 50)
+    shares = [job.state().share]
+    for _ in range(3):
+        job.tokens(20)
+        shares.append(job.state().share)
+    job.finished(4, 400)
+    shares.append(job.state().share)
+    assert shares == pytest.approx([0.2, 0.36, 0.52, 0.6, 0.6])  # 20 of 50 positions of 400 of 1000 bytes, and so on
+    job.embedding(400, 50)
+    job.tokens(25)
+    assert job.state().share == pytest.approx(0.8)
+
+
+def test_jobs_have_numbers_and_one_that_is_put_away_takes_no_other_with_it() -> None:
+    jobs = Jobs()
+    first = jobs.begin("one", lambda job: 1)
+    assert first.wait(SECONDS)
+    second = jobs.begin("two", lambda job: 2)
+    jobs.put_away(first)
+    assert jobs.current is second
+    assert second.number > first.number
+    assert second.wait(SECONDS)
+    jobs.put_away(second)
+    assert jobs.current is None
+
+
 def test_a_share_without_bytes_counts_files() -> None:
     job: Job[object] = Job("x", lambda job: None)
     assert job.state().share == 0

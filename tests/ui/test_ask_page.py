@@ -95,6 +95,53 @@ def test_a_link_asks_its_question_once(open_page: Open, monkeypatch: pytest.Monk
     assert "An answer." in shown_html(app)
 
 
+def test_a_link_holds_the_conversation_and_asks_it_again_in_order(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, list[str]]] = []
+
+    def stream(searcher: object, question: str, llm: object, history: list[tuple[str, str]]) -> Iterator[Answer]:
+        asked.append((question, [before for before, _ in history]))
+        yield Answer(f"To {question}", True)
+
+    monkeypatch.setattr("lmk_rag.answer.stream", stream)
+    app = open_page("ask")
+    for question in ("one & two", "three?"):
+        app.chat_input[0].set_value(question).run()
+    link = app.query_params["question"]
+    assert link == ["one & two", "three?"]
+    asked.clear()
+    again = open_page("ask", question=link)
+    assert asked == [("one & two", []), ("three?", ["one & two"])]
+    assert [each.text[0].value for each in again.chat_message[::2]] == ["one & two", "three?"]
+    again.run()
+    assert len(asked) == 2
+
+
+def test_a_link_that_was_interrupted_goes_on(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def stream(searcher: object, question: str, *rest: object) -> Iterator[Answer]:
+        asked.append(question)
+        if len(asked) == 2:
+            raise ValueError("interrupted")
+        yield Answer(f"To {question}", True)
+
+    monkeypatch.setattr("lmk_rag.answer.stream", stream)
+    app = open_page("ask", question=["one", "two", "three"])
+    app.run()
+    assert asked == ["one", "two", "two", "three"]
+
+
+def test_a_link_stays_short_and_keeps_the_last_questions(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lmk_rag.answer.stream", answered(Answer("Yes.", True)))
+    app = open_page("ask")
+    asked = [f"{number} " + "\u00e4" * 100 for number in range(5)]  # a letter takes six characters of an address
+    for question in asked:
+        app.chat_input[0].set_value(question).run()
+    assert app.query_params["question"] == asked[-2:]
+
+
 def test_an_answer_is_never_markup(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     cited = Citation(1, 1, HOSTILE, 1, 0, 5, HOSTILE, HOSTILE)
     monkeypatch.setattr("lmk_rag.answer.stream", answered(HOSTILE, Answer(HOSTILE, True, (cited,), None, (HOSTILE,))))

@@ -1,19 +1,36 @@
 """The Compare page: columns, moves, a pooling indexed by a button, and the collection's own test."""
 
 import io
+import re
 from collections.abc import Callable
 from html import escape
 from pathlib import Path
 
 import pytest
+from langchain_core.embeddings import DeterministicFakeEmbedding
 from streamlit.testing.v1 import AppTest
 
 from indexes.collection import Collection
+from ingest.pipeline import Options, ingest
+from lmk_rag.langchain import LMKVectorStore
+from tests.ui.conftest import FILES
 from tests.ui.pages import HOSTILE, components, markdown, shown_html
 from ui.components.session import jobs
 
 Open = Callable[..., AppTest]
 pytestmark = pytest.mark.filterwarnings("ignore::lmk_rag.encoding.base_model.ModelWarning")
+
+
+def cards(app: AppTest) -> list[tuple[str, str]]:
+    """Each document's card in each column: its key, and its HTML."""
+    found: list[tuple[str, str]] = []
+    waiting = [app.main]
+    while waiting:
+        block = waiting.pop()
+        if key := re.search(r"placed-.*$", getattr(block.proto, "id", "")):
+            found.append((key.group(), "".join(each.value for each in block.children.values() if each.type == "html")))
+        waiting += [child for child in block.children.values() if hasattr(child, "children")]
+    return sorted(found)
 
 
 def test_three_columns_and_bm25_as_a_fourth(open_page: Open) -> None:
@@ -22,7 +39,10 @@ def test_three_columns_and_bm25_as_a_fourth(open_page: Open) -> None:
     assert shown_html(app).count("lr-rank") == 15
     assert shown_html(app).count("lr-move") == 10
     assert components(app).count("lmk_rag_strip") == 10  # CLS keeps no evidence
-    assert any("keeps no evidence" in each.value for each in app.caption)
+    assert [key for key, html in cards(app) if "CLS keeps no evidence" in html] == [
+        key for key, _ in cards(app) if key.startswith("placed-cls-")
+    ]
+    assert shown_html(app).count("keeps no evidence") == 5
     assert not [button for button in app.button if button.label.startswith("Index ")]
     app.toggle(key="bm25").set_value(True).run()
     assert [each.value for each in app.subheader][:4] == ["LMK", "CLS", "mean", "BM25"]
@@ -49,7 +69,7 @@ def test_a_pooling_that_is_missing_is_indexed_by_a_button(open_page: Open, colle
     assert job.error is None
     app.run()
     assert [each.value for each in app.subheader][:3] == ["LMK", "CLS", "mean"]
-    assert "5 documents embedded." in shown_html(app)
+    assert "Indexing by cls: done. 5 documents embedded." in shown_html(app)
 
 
 def test_documents_are_never_markup(open_page: Open) -> None:
@@ -79,3 +99,26 @@ def test_an_own_test_without_questions_is_one_sentence(open_page: Open) -> None:
     next(button for button in app.button if button.label == "Run the test").click().run()
     assert len(app.error) == 1
     assert any("drop a CSV, or name a folder" in each.value for each in app.text)
+
+
+def test_near_copies_are_named_under_the_document_that_they_are_copies_of(
+    open_page: Open, collection: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "moon copy.txt"
+    copy.write_text(FILES["moon.txt"])
+    ingest([copy], collection, Options(workers=0))
+    app = open_page("compare", q="tides and moon")
+    named = [html for _, html in cards(app) if "Also found, nearly the same: " in html]
+    assert len(named) == 3  # in each column
+    assert all("moon copy.txt (100% the same)" in html or "moon.txt (100% the same)" in html for html in named)
+
+
+def test_vectors_from_elsewhere_are_told_and_bm25_answers(open_page: Open, tmp_path: Path) -> None:
+    store = LMKVectorStore(tmp_path / "store", DeterministicFakeEmbedding(size=8))
+    store.add_texts(["whales sing", "iron rusts"])
+    app = open_page("compare", folder=tmp_path / "store", q="whales")
+    assert not app.error
+    assert "DeterministicFakeEmbedding through LangChain" in shown_html(app)
+    assert [each.value for each in app.subheader][:1] == ["BM25"]
+    assert not [button for button in app.button if button.label.startswith("Index ")]
+    assert shown_html(app).count("lr-rank") == 1

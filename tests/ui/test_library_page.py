@@ -1,5 +1,7 @@
 """The Library page: files in, the table, removal, indexing again, figures and the map."""
 
+import errno
+import os
 import threading
 from collections.abc import Callable
 from html import escape
@@ -9,6 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from indexes.collection import Collection
+from ingest.pipeline import Options, ingest
 from lmk_rag.jobs import Job
 from tests.ui.pages import HOSTILE, markdown, shown_html
 from ui.components.session import jobs
@@ -42,6 +45,28 @@ def test_every_document_stands_in_the_table(open_page: Open) -> None:
     assert "<script" not in markdown(app)
 
 
+def test_files_of_one_name_are_told_apart_by_their_folder(
+    open_page: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for year in ("2023", "2024/may"):
+        (tmp_path / "reports" / year).mkdir(parents=True)
+        (tmp_path / "reports" / year / "report.txt").write_text(f"The report of {year}.")
+    ingest([tmp_path / "reports"], tmp_path / "made", Options(poolings=("mean",), workers=0))
+    selected(monkeypatch, [1])
+    app = open_page("library", folder=tmp_path / "made")
+    table = app.dataframe[0].value
+    assert list(table.columns[:3]) == ["file", "title", "folder"]
+    assert list(table["file"]) == ["report.txt", "report.txt"]
+    assert list(table["folder"]) == ["2023", "2024/may"]
+    assert f"Folders are those below {tmp_path / 'reports'}." in shown_html(app)
+    whole = escape(str(tmp_path / "reports" / "2024" / "may" / "report.txt"))
+    assert f'<div class="lr-path">{whole}</div>' in shown_html(app)
+
+
+def test_the_whole_path_is_looked_through(open_page: Open, folder: Path) -> None:
+    assert list(open_page("library", listed=str(folder / "moon")).dataframe[0].value["file"]) == ["moon.txt"]
+
+
 def test_the_table_can_be_narrowed(open_page: Open) -> None:
     app = open_page("library", listed="sea and")
     assert list(app.dataframe[0].value["title"]) == ["Sea and iron"]
@@ -59,9 +84,9 @@ def test_a_folder_is_indexed_in_the_background(open_page: Open, tmp_path: Path, 
     assert "1 new, 1 failed" in shown_html(app)
     assert "moss.txt" in by_path(collection)
     table = app.dataframe[0].value
-    assert list(table.loc[table["state"] == "failed", "path"]) == [str(more / "broken.pdf")]
+    assert list(table.loc[table["state"] == "failed", "file"]) == ["broken.pdf"]
     assert "not a PDF" in table.loc[table["state"] == "failed", "reason"].iloc[0]
-    app.button(key="put-away").click().run()
+    app.button(key=f"put-away-{jobs().current.number}").click().run()  # type: ignore[union-attr]
     assert "1 new" not in shown_html(app)
 
 
@@ -71,6 +96,30 @@ def test_a_folder_that_is_not_there_is_one_sentence(open_page: Open, tmp_path: P
     next(button for button in app.button if button.label == "Index this folder").click().run()
     assert len(app.error) == 1
     assert any("There is no" in each.value and "absent" in each.value for each in app.text)
+
+
+def test_a_path_that_no_file_system_takes_is_one_sentence(open_page: Open) -> None:
+    app = open_page("library")
+    app.text_input(key="folder").set_value("/" + "x" * 5000)
+    next(button for button in app.button if button.label == "Index this folder").click().run()
+    assert len(app.error) == 1
+    assert (
+        "longer than the file system takes: give the file, or the folders above it, shorter names." in app.text[0].value
+    )
+    assert "Errno" not in app.text[0].value
+    assert len(app.text[0].value) < 300
+
+
+def test_a_dropped_file_that_cannot_be_kept_is_one_sentence(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    def keep(folder: Path, name: str, data: bytes) -> Path:
+        raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), str(folder / name))
+
+    monkeypatch.setattr("ingest.uploads.keep", keep)
+    app = open_page("library")
+    app.file_uploader(key="dropped").upload("long.txt", b"x", "text/plain")
+    next(button for button in app.button if button.label == "Index these files").click().run()
+    assert "long.txt is longer than the file system takes" in app.text[0].value
+    assert "Errno" not in app.text[0].value
 
 
 def test_the_first_documents_make_the_collection(open_page: Open, folder: Path, tmp_path: Path) -> None:
@@ -109,18 +158,18 @@ def test_a_running_job_shows_how_far_it_is_and_can_be_cancelled(open_page: Open)
         told.set()
         return job.stop.wait(120)
 
-    jobs().begin("Indexing papers", work)
+    job = jobs().begin("Indexing papers", work)
     assert told.wait(120)
     app = open_page("library")
     html = shown_html(app)
     assert "Indexing papers \u2026" in html
-    assert "1 of 4 files" in html
+    assert "1 of 4 documents" in html
     assert escape(HOSTILE) in html
     assert [each.proto.value for each in app.get("progress")] == [25]
     assert next(button for button in app.button if button.label == "Index this folder").disabled
-    app.button(key="cancel").click().run()
+    app.button(key=f"cancel-{job.number}").click().run()
     finished(app)
-    assert "Indexing papers was cancelled" in shown_html(app)
+    assert "Indexing papers: cancelled" in shown_html(app)
 
 
 def selected(monkeypatch: pytest.MonkeyPatch, rows: list[int]) -> None:

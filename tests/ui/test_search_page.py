@@ -149,6 +149,28 @@ def test_more_like_this_and_back(open_page: Open) -> None:
     assert shown_html(app).count("lr-rank") == 1
 
 
+def test_more_like_this_closes_what_was_open_and_hides_the_modes(open_page: Open) -> None:
+    app = open_page(q="zebras", mode="dense")
+    next(button for button in app.button if button.key and button.key.startswith("open-")).click().run()
+    assert "doc" in app.query_params
+    next(button for button in app.button if button.key and button.key.startswith("like-")).click().run()
+    assert not {"doc", "page", "at"} & {*app.query_params}
+    assert not [button for button in app.button if button.key == "close-viewer"]
+    assert "mode" not in [group.key for group in app.get("button_group")]
+    next(button for button in app.button if button.label == "Back to the search").click().run()
+    assert "cosine" in shown_html(app)  # the mode of before
+
+
+def test_a_pooling_without_evidence_says_so_where_the_strip_would_be(open_page: Open, collection: Path) -> None:
+    with Collection.open(collection) as opened, opened.write("test"), opened.transaction() as transaction:
+        for record in opened.encoders():
+            if record.pooling != "cls":
+                transaction.drop_encoder(record.id)
+    app = open_page(q="rust")
+    assert shown_html(app).count("cls keeps no evidence") == shown_html(app).count("lr-rank") == 5
+    assert "lmk_rag_strip" not in components(app)
+
+
 def test_documents_are_never_markup(open_page: Open, collection: Path) -> None:
     app = open_page(q="zebras")
     assert escape(HOSTILE) in shown_html(app)

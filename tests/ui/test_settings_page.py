@@ -4,9 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 
 from indexes.collection import Collection
+from lmk_rag.encoding.base_model import ModelError
 from tests.ui.pages import markdown, shown_html
 from ui.components.session import choices
 
@@ -23,6 +25,20 @@ def test_another_collection_is_opened_for_all_pages(open_page: Open, tmp_path: P
     assert choices().collection == tmp_path / "other"
     app.switch_page("pages/search.py").run()
     assert "This collection is empty" in shown_html(app)
+
+
+@pytest.mark.parametrize("page", ["search", "ask", "compare", "library", "settings"])
+def test_no_page_shows_words_of_its_own_script(open_page: Open, page: str) -> None:
+    assert not [each.value for each in open_page(page).markdown]  # where Streamlit puts a string that stands alone
+
+
+@pytest.mark.parametrize("page", ["search", "ask", "compare", "library", "settings"])
+def test_a_page_that_is_the_first_of_a_server_stands_in_the_app(
+    open_page: Open, page: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PagesManager, "uses_pages_directory", None)  # as in a server that has just been started
+    app = open_page(page)
+    assert [each for each in app.html if each.value.startswith("<style")]
 
 
 def test_a_file_is_no_collection(open_page: Open, collection: Path, tmp_path: Path) -> None:
@@ -44,6 +60,27 @@ def test_model_device_and_language_model(open_page: Open) -> None:
     app.button(key="use-llm").click().run()
     assert not app.exception
     assert (choices().model, choices().device, choices().llm) == ("some/model", "cpu", "ollama:qwen3")
+
+
+def test_a_device_that_is_not_there_is_refused_when_it_is_chosen(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pick(device: str) -> None:
+        raise ModelError(f"Device {device!r} cannot be used (Torch not compiled with CUDA enabled): choose auto.")
+
+    monkeypatch.setattr("lmk_rag.encoding.network.pick_device", pick)
+    app = open_page("settings")
+    app.selectbox(key="device").set_value("cuda")
+    app.button(key="use-model").click().run()
+    assert not app.exception
+    assert "This machine has no cuda device that can be used: choose auto" in app.text[0].value
+    assert choices().device == "auto"
+
+
+def test_the_page_says_how_long_its_settings_last(open_page: Open) -> None:
+    said = markdown(open_page("settings"))
+    assert "until the app is stopped" in said
+    assert "LMK_RAG_COLLECTION" in said
 
 
 def test_a_language_model_needs_its_provider(open_page: Open) -> None:

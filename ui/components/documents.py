@@ -19,14 +19,14 @@ from ui.components.session import attempt, choices, key_of
 from ui.components.viewer import open_place
 
 _COLUMNS = {
-    "file": st.column_config.TextColumn("File", width="medium"),
-    "title": st.column_config.TextColumn("Title", width="medium"),
-    "folder": st.column_config.TextColumn("Folder", width="medium"),
+    "file": st.column_config.TextColumn("File", width=190),
+    "title": st.column_config.TextColumn("Title", width=300),
+    "folder": st.column_config.TextColumn("Folder", width=170),
     "state": st.column_config.TextColumn("State", width="small"),
     "type": st.column_config.TextColumn("Type", width="small"),
     "pages": st.column_config.NumberColumn("Pages", width="small", format="localized"),
     "tokens": st.column_config.NumberColumn("Tokens", width="small", format="localized"),
-    "reason": st.column_config.TextColumn("Remarks", width="large"),
+    "reason": st.column_config.TextColumn("Remarks", width="medium"),
 }
 _PATHS = 5
 """Selected rows whose whole path is told."""

@@ -24,8 +24,9 @@ def show_figures(searcher: Searcher) -> None:
         "Text": size(sizes["text"]),
         "Database": size(sizes["database"]),
     }
-    for column, (name, value) in zip(st.columns(len(figures)), figures.items(), strict=True):
-        column.metric(name, value)
+    with st.container(horizontal=True, gap="medium"):
+        for name, value in figures.items():
+            st.metric(name, value, width="content")
     if not about["encoders"]:
         st.info("No document has been embedded yet.", icon=":material/info:")
         return

@@ -44,6 +44,15 @@ def bring_into_sight(place: str, share: float | None) -> None:
     component("bring")(key="bring", data={"place": place, "share": share}, height=1)
 
 
+def show_from_top(shown: str) -> None:
+    """Scroll to the top of the page, when it shows something else than before.
+
+    Args:
+        shown: names it.
+    """
+    component("top")(key="top", data={"shown": shown}, height=1)
+
+
 def show_reader(text: str, marks: list[tuple[int, int]], key: str) -> None:
     """Show a page's text, scrolled to the first of its marks.
 

@@ -21,33 +21,39 @@ _CHARACTERS_A_POSITION = 4.0
 """As long as nothing has been embedded: English in a vocabulary of word pieces."""
 
 
-class _Relay(Progress):
+class Relay(Progress):
     """Passes on to a job what happens during an ingest."""
 
     def __init__(self, job: Job[object], poolings: int = 1) -> None:
+        """Take the job, and how many poolings read each text."""
         self._job = job
-        self._first_guess = _CHARACTERS_A_POSITION / max(poolings, 1)  # each pooling reads the text for itself
+        self._first_guess = _CHARACTERS_A_POSITION / max(poolings, 1)
         self._characters = 0
         self._batch = 0
 
     def start(self, files: int, size: int) -> None:
+        """Pass on what there is to do."""
         self._job.start(files, size)
 
     def message(self, text: str) -> None:
+        """Pass on a sentence."""
         self._job.message(text)
 
     def embedding(self, size: int, characters: int) -> None:
+        """Tell the job what is embedded next, and how many positions that will be by what the text so far took."""
         read = self._job.state().positions
         a_position = self._characters / read if read else self._first_guess
         self._batch = characters
-        self._job.embedding(size, round(characters / a_position) if a_position else 0)
+        self._job.embedding(size, round(characters / a_position))
 
     def tokens(self, count: int) -> None:
+        """Pass on what was embedded."""
         if not self._job.state().positions:
             self._job.message("Embedding …")
         self._job.tokens(count)
 
     def finished(self, files: int, size: int) -> None:
+        """Pass on what is done."""
         self._characters += self._batch
         self._batch = 0
         self._job.finished(files, size)
@@ -66,7 +72,7 @@ def begin_ingest(paths: Sequence[Path], poolings: Sequence[str] = (), *, retry_f
     def work(job: Job[object]) -> Report:
         with Collection.open(chosen.collection) as opened:
             read_by = len(opened.encoders())
-        return ingest(paths, chosen.collection, options, _Relay(job, read_by), job.stop)
+        return ingest(paths, chosen.collection, options, Relay(job, read_by), job.stop)
 
     _begin(f"Indexing {count(len(paths), 'file')}" if len(paths) != 1 else f"Indexing {paths[0].name}", work)
 
@@ -77,7 +83,7 @@ def begin_pooling(pooling: str) -> None:
 
     def work(job: Job[object]) -> int:
         with Collection.open(chosen.collection) as opened:
-            return add_pooling(opened, pooling, chosen.device, _Relay(job), job.stop)
+            return add_pooling(opened, pooling, chosen.device, Relay(job), job.stop)
 
     _begin(f"Indexing by {pooling}", work)
 
@@ -89,7 +95,7 @@ def begin_anew() -> None:
 
     def work(job: Job[object]) -> Anew:
         with Collection.open(chosen.collection) as opened:
-            return embed_anew(opened, settings, (), _Relay(job), job.stop)
+            return embed_anew(opened, settings, (), Relay(job), job.stop)
 
     _begin("Embedding everything anew", work)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import streamlit as st
+from streamlit.runtime.pages_manager import PagesManager
 
 from indexes.collection import DATABASE_FILE
 from indexes.errors import CollectionError, LockedError
@@ -70,6 +71,17 @@ def _shared() -> _Shared:
 def jobs() -> Jobs:
     """Give the place of the one job that runs."""
     return Jobs()
+
+
+def through_app() -> None:
+    """Begin again through `ui/app.py` where Streamlit runs a page by itself.
+
+    It takes a folder named `pages` for its older kind of app until a script has called `st.navigation`: a server whose
+    first visitor follows a link to a page would show that page without the app around it, and all that come after.
+    """
+    if PagesManager.uses_pages_directory:
+        PagesManager.uses_pages_directory = False
+        st.rerun()
 
 
 def choices() -> Choices:

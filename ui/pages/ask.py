@@ -11,12 +11,12 @@ from lmk_rag.answer import Answer, Citation, stream
 from lmk_rag.search import Searcher
 from ui.components.empty import no_collection, nothing_indexed, say
 from ui.components.markup import flowing, shortened, tag, text
-from ui.components.session import attempt, choices, has_collection, searcher
+from ui.components.session import attempt, choices, has_collection, searcher, through_app
 from ui.components.viewer import open_place, place, show_viewer
 
 _QUOTE = 240
+# Characters of the questions in an address: what mail programs and chats do not cut.
 _LONGEST_LINK = 1800
-"""Characters of the questions in an address: what mail programs and chats do not cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,4 +157,5 @@ def main() -> None:
                 show_viewer()
 
 
+through_app()
 main()

@@ -2,14 +2,16 @@
 
 import streamlit as st
 
+from indexes.errors import CollectionError
 from lmk_rag.comparison import BM25, Column, compare
 from lmk_rag.indexing import own_records, refuse_foreign
 from lmk_rag.search import Searcher
 from ui.components.columns import show_columns
 from ui.components.empty import no_collection, nothing_indexed, say
+from ui.components.markup import tag, text
 from ui.components.own_test import show_own_test
 from ui.components.running import begin_pooling, show_job
-from ui.components.session import attempt, has_collection, jobs, key_of, searcher
+from ui.components.session import attempt, has_collection, jobs, key_of, searcher, through_app
 from ui.components.viewer import place, show_in_dialog
 
 HITS = 8
@@ -28,7 +30,11 @@ def _indexed(found: Searcher) -> list[str]:
 
 def _show_missing(found: Searcher) -> None:
     """Offer to index the poolings that the collection lacks, or has for a part of its documents."""
-    refuse_foreign(found.collection)
+    try:
+        refuse_foreign(found.collection)
+    except CollectionError as error:
+        st.html(tag("div", text(error), "lr-note"))
+        return
     lacking = {}
     for pooling in POOLINGS:
         record = found.collection.encoder(pooling)
@@ -85,11 +91,10 @@ def main() -> None:
             label_visibility="collapsed",
         )
         bm25 = st.toggle("BM25 as another column", key="bm25", bind="query-params")
-        with attempt():
-            _show_missing(found)
+        _show_missing(found)
         indexed = _indexed(found)
         ordered = [*(each for each in POOLINGS if each in indexed), *(each for each in indexed if each not in POOLINGS)]
-        names = (*ordered, *([BM25] if bm25 else []))
+        names = (*ordered, *([BM25] if bm25 or not ordered else []))
         _show_comparison(found, (query or "").strip(), names)
         st.divider()
         show_own_test(found, (*ordered, BM25), NAMES)
@@ -97,4 +102,5 @@ def main() -> None:
             show_in_dialog((query or "").strip())
 
 
+through_app()
 main()

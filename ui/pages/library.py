@@ -8,7 +8,7 @@ from ui.components.collection_map import show_map
 from ui.components.documents import show_documents
 from ui.components.figures import show_figures
 from ui.components.running import begin_ingest, show_job
-from ui.components.session import attempt, choices, has_collection, jobs, path_named, searcher
+from ui.components.session import attempt, choices, has_collection, jobs, path_named, searcher, through_app
 from ui.components.viewer import place, show_in_dialog
 
 KINDS = ["pdf", "txt", "md", "html", "htm", "docx", "epub", "odt", "rst", "gz"]
@@ -84,4 +84,5 @@ def main() -> None:
             show_in_dialog()
 
 
+through_app()
 main()

@@ -8,9 +8,10 @@ from lmk_rag.results import MODES, Results
 from lmk_rag.search import Searcher
 from ui.components.empty import no_collection, nothing_indexed, welcome
 from ui.components.filters import filter_of, show_filters
+from ui.components.frontend import show_from_top
 from ui.components.hits import show_hits
 from ui.components.markup import tag, text
-from ui.components.session import attempt, has_collection, key_of, searcher
+from ui.components.session import attempt, has_collection, key_of, searcher, through_app
 from ui.components.viewer import place, show_viewer
 
 HITS = 10
@@ -67,6 +68,7 @@ def _liked(found: Searcher) -> StoredDocument | None:
 
 
 def _show_liked(document: StoredDocument) -> None:
+    show_from_top(f"like {document.id}")
     with st.container(horizontal=True, vertical_alignment="center", wrap=False):
         st.html(tag("div", text(f"Documents like: {document.title or document.path}"), "lr-title"))
         st.button("Back to the search", icon=":material/arrow_back:", type="tertiary", on_click=_forget_like)
@@ -110,4 +112,5 @@ def main() -> None:
             show_viewer(query, results.pooling if results else None)
 
 
+through_app()
 main()

@@ -5,7 +5,7 @@ import streamlit as st
 from lmk_rag.encoding.base_model import ModelError
 from lmk_rag.encoding.checkpoints import shipped_poolings
 from ui.components.markup import tag, text
-from ui.components.session import attempt, choices, choose, has_collection, path_named, searcher
+from ui.components.session import attempt, choices, choose, has_collection, path_named, searcher, through_app
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
@@ -103,4 +103,5 @@ def main() -> None:
         )
 
 
+through_app()
 main()
