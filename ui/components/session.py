@@ -2,6 +2,7 @@
 
 import errno
 import os
+import runpy
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from ui.components.markup import shortened
 
 EXPECTED = (CollectionError, ModelError, ReadError, BusyError, OSError, ValueError, RuntimeError)
 """What a user can do something about; each has a sentence that says what."""
+_APP = Path(__file__).parents[1] / "app.py"
 _TO_DO = {
     errno.ENAMETOOLONG: "is longer than the file system takes: give the file, or the folders above it, shorter names.",
     errno.EACCES: "may not be opened by this account: change its permissions, or name another place.",
@@ -74,14 +76,14 @@ def jobs() -> Jobs:
 
 
 def through_app() -> None:
-    """Begin again through `ui/app.py` where Streamlit runs a page by itself.
+    """Run `ui/app.py`, which shows the page in its place, where Streamlit runs a page by itself.
 
     It takes a folder named `pages` for its older kind of app until a script has called `st.navigation`: a server whose
     first visitor follows a link to a page would show that page without the app around it, and all that come after.
     """
     if PagesManager.uses_pages_directory:
-        PagesManager.uses_pages_directory = False
-        st.rerun()
+        runpy.run_path(str(_APP))
+        st.stop()
 
 
 def choices() -> Choices:
