@@ -69,7 +69,9 @@ def stream(
             return
         except ChatError as error:
             failed = (f"{error} Sentences are quoted instead.",)
-    quoted = quote(look(searcher, join(question, history), k, filter))
+    joined = join(question, history)
+    said = history[-1][1] if joined != question else ""  # a follow-up asks for more than was said
+    quoted = quote(look(searcher, joined, k, filter), said)
     yield Answer(quoted.text, quoted.found, quoted.citations, None, (*failed, *quoted.notes))
 
 

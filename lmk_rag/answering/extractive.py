@@ -48,16 +48,26 @@ def look(searcher: Searcher, question: str, k: int = 4, filter: Filter | None = 
     return Findings(results, pages, terms, score_sentences(searcher, results, pages, terms))
 
 
-def quote(findings: Findings) -> Answer:
-    """Quote the best sentences, one to three, in reading order; or say that the documents do not answer."""
-    if not answerable(findings):
+def quote(findings: Findings, said: str = "") -> Answer:
+    """Quote the best sentences, one to three, in reading order; or say that the documents do not answer.
+
+    Args:
+        findings: what a search found.
+        said: an earlier answer; what it quotes is not quoted again.
+    """
+    sentences = [each for each in findings.sentences if _plain(each.text) not in said] if said else findings.sentences
+    if not sentences or not answerable(findings):
         return Answer(NOT_FOUND, found=False, notes=findings.results.notes)
-    least = findings.sentences[0].score - _NEAR_BEST
-    best = [each for each in findings.sentences if each.score >= least][:_MOST_QUOTED]
+    least = sentences[0].score - _NEAR_BEST
+    best = [each for each in sentences if each.score >= least][:_MOST_QUOTED]
     best.sort(key=lambda each: (each.hit.rank, each.page, each.start))
     citations = tuple(
         Citation(n, each.hit.id, each.hit.path, each.page, each.start, each.end, each.text, each.hit.title)
         for n, each in enumerate(best, start=1)
     )
-    text = " ".join(f"{' '.join(each.quote.split())} [{each.n}]" for each in citations)
+    text = " ".join(f"{_plain(each.quote)} [{each.n}]" for each in citations)
     return Answer(text, found=True, citations=citations, notes=findings.results.notes)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())

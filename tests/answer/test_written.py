@@ -214,8 +214,13 @@ def test_without_a_model_a_follow_up_takes_the_terms_before(make_searcher: Make)
     assert join("When do they do it?", history) == "whales sing When do they do it?"
     assert join("How deep is the blue northern sea?", history) == "How deep is the blue northern sea?"
     assert join(QUESTION, []) == QUESTION
-    found = answer(make_searcher(TEXTS), "When do they do that?", history=history)
+    searcher = make_searcher(TEXTS)
+    found = answer(searcher, "When do they do that?", history=history)
     assert "Whales sing in the sea at night." in [each.quote for each in found.citations]
+    again = answer(searcher, "And when do they do that?", history=[*history, ("Do whales sing?", found.text)])
+    assert not {each.quote for each in found.citations} & {each.quote for each in again.citations}
+    repeated = answer(searcher, "Do whales sing in the sea?", history=[("Do whales sing in the sea?", found.text)])
+    assert repeated.found  # the same question once more is no follow-up
 
 
 # Context
