@@ -16,8 +16,9 @@ class Placed:
 
     Attributes:
         hit: with its rank in this column.
-        before: its rank in the first column; None where that does not have it.
-        missing: the other columns that do not have it.
+        before: its rank in the first column; None where that does not have it. A near copy counts as the document: of
+            two copies, each column may have another one on top.
+        missing: the other columns that have neither it nor a copy.
     """
 
     hit: Hit
@@ -71,17 +72,25 @@ def compare(
         else searcher.search(query, k, "dense", name, evidence=False, filter=filter)
         for name in names
     }
-    ranks = {name: {hit.id: hit.rank for hit in results.hits} for name, results in found.items()}
-    first = ranks[names[0]] if names else {}
+    ranks = {name: {each: hit.rank for hit in results.hits for each in _ids(hit)} for name, results in found.items()}
+
+    def rank(hit: Hit, name: str) -> int | None:
+        return min((ranks[name][each] for each in _ids(hit) if each in ranks[name]), default=None)
+
     return tuple(
         Column(
             name,
             results.score_kind,
             tuple(
-                Placed(hit, first.get(hit.id), tuple(other for other in found if hit.id not in ranks[other]))
+                Placed(hit, rank(hit, names[0]), tuple(other for other in found if rank(hit, other) is None))
                 for hit in results.hits
             ),
             results.notes,
         )
         for name, results in found.items()
     )
+
+
+def _ids(hit: Hit) -> tuple[int, ...]:
+    """Give the documents that a hit stands for: itself and its near copies."""
+    return (hit.id, *(copy.id for copy in hit.folded))

@@ -1,13 +1,14 @@
 """Poolings side by side: what each column holds, and how documents moved, against each search alone."""
 
 from collections.abc import Callable
+from typing import cast
 
 import pytest
 
 from indexes.collection import Collection
 from indexes.errors import CollectionError
 from lmk_rag.comparison import compare
-from lmk_rag.search import Searcher
+from lmk_rag.search import FoldedHit, Hit, Results, Searcher
 
 pytestmark = pytest.mark.filterwarnings("ignore::lmk_rag.encoding.base_model.ModelWarning")
 TEXTS = [f"{word} " * 30 for word in ("whales", "iron", "bread", "stars", "moss", "glass", "rope", "salt")]
@@ -36,3 +37,27 @@ def test_columns_are_the_searches_and_moves_their_differences(make_collection: C
 def test_a_pooling_that_is_not_indexed_is_an_error(make_collection: Callable[..., Collection]) -> None:
     with pytest.raises(CollectionError, match="has no lmk vectors"):
         compare(Searcher(make_collection(TEXTS)), "whales", ["mean", "lmk"])
+
+
+class Found:
+    """A searcher whose hits are given by hand: for each pooling, documents with the copies folded under them."""
+
+    def __init__(self, **found: list[tuple[int, ...]]) -> None:
+        self.found = found
+
+    def search(self, query: str, k: int, mode: str, pooling: str, **options: object) -> Results:
+        hits = [
+            Hit(rank, number, "", "", 1.0, "text", 1, (), tuple(FoldedHit(each, "", "", 1.0, 1.0) for each in copies))
+            for rank, (number, *copies) in enumerate(self.found[pooling], start=1)
+        ]
+        return Results(query, mode, pooling, "cosine", tuple(hits))
+
+
+def test_a_near_copy_counts_as_the_document() -> None:
+    searcher = Found(lmk=[(1, 2), (3,)], cls=[(4,), (2, 1)], mean=[(5, 3), (2,)])
+    _, *others = compare(cast("Searcher", searcher), "query", ["lmk", "cls", "mean"])
+    seen = [[(each.hit.id, each.before, each.moved, each.missing) for each in column.placed] for column in others]
+    assert seen == [
+        [(4, None, None, ("lmk", "mean")), (2, 1, -1, ())],
+        [(5, 2, 1, ("cls",)), (2, 1, -1, ())],
+    ]

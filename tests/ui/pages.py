@@ -3,6 +3,7 @@
 from typing import Any
 
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Block
 
 HOSTILE = "<script>alert(1)</script> $x$ [a](javascript:x) **bold** :red[red] :smile: <img src=x onerror=alert(1)>"
 
@@ -24,3 +25,16 @@ def markdown(app: AppTest) -> str:
 def components(app: AppTest) -> str:
     """The data of the components with a script of their own."""
     return "\n".join(f"{element.proto.component_name} {element.proto.json}" for element in app.get("bidi_component"))
+
+
+def boxes(app: AppTest, start: str) -> dict[str, str]:
+    """The boxes whose keys begin so, each with the HTML that stands in it."""
+    found: dict[str, str] = {}
+    waiting: list[Block] = [app.main]
+    while waiting:
+        block = waiting.pop()
+        _, there, rest = getattr(block.proto, "id", "").rpartition(start)
+        if there:
+            found[start + rest] = "".join(getattr(each, "value", "") for each in block.get("html"))
+        waiting += [child for child in block.children.values() if isinstance(child, Block)]
+    return found

@@ -1,7 +1,6 @@
 """The Compare page: columns, moves, a pooling indexed by a button, and the collection's own test."""
 
 import io
-import re
 from collections.abc import Callable
 from html import escape
 from pathlib import Path
@@ -14,23 +13,11 @@ from indexes.collection import Collection
 from ingest.pipeline import Options, ingest
 from lmk_rag.langchain import LMKVectorStore
 from tests.ui.conftest import FILES
-from tests.ui.pages import HOSTILE, components, markdown, shown_html
+from tests.ui.pages import HOSTILE, boxes, components, markdown, shown_html
 from ui.components.session import jobs
 
 Open = Callable[..., AppTest]
 pytestmark = pytest.mark.filterwarnings("ignore::lmk_rag.encoding.base_model.ModelWarning")
-
-
-def cards(app: AppTest) -> list[tuple[str, str]]:
-    """Each document's card in each column: its key, and its HTML."""
-    found: list[tuple[str, str]] = []
-    waiting = [app.main]
-    while waiting:
-        block = waiting.pop()
-        if key := re.search(r"placed-.*$", getattr(block.proto, "id", "")):
-            found.append((key.group(), "".join(each.value for each in block.children.values() if each.type == "html")))
-        waiting += [child for child in block.children.values() if hasattr(child, "children")]
-    return sorted(found)
 
 
 def test_three_columns_and_bm25_as_a_fourth(open_page: Open) -> None:
@@ -39,10 +26,9 @@ def test_three_columns_and_bm25_as_a_fourth(open_page: Open) -> None:
     assert shown_html(app).count("lr-rank") == 15
     assert shown_html(app).count("lr-move") == 10
     assert components(app).count("lmk_rag_strip") == 10  # CLS keeps no evidence
-    assert [key for key, html in cards(app) if "CLS keeps no evidence" in html] == [
-        key for key, _ in cards(app) if key.startswith("placed-cls-")
-    ]
-    assert shown_html(app).count("keeps no evidence") == 5
+    cards = boxes(app, "placed-")
+    assert len(cards) == 15
+    assert all(("CLS keeps no evidence" in html) == key.startswith("placed-cls-") for key, html in cards.items())
     assert not [button for button in app.button if button.label.startswith("Index ")]
     app.toggle(key="bm25").set_value(True).run()
     assert [each.value for each in app.subheader][:4] == ["LMK", "CLS", "mean", "BM25"]
@@ -108,7 +94,7 @@ def test_near_copies_are_named_under_the_document_that_they_are_copies_of(
     copy.write_text(FILES["moon.txt"])
     ingest([copy], collection, Options(workers=0))
     app = open_page("compare", q="tides and moon")
-    named = [html for _, html in cards(app) if "Also found, nearly the same: " in html]
+    named = [html for html in boxes(app, "placed-").values() if "Also found, nearly the same: " in html]
     assert len(named) == 3  # in each column
     assert all("moon copy.txt (100% the same)" in html or "moon.txt (100% the same)" in html for html in named)
 

@@ -1,6 +1,5 @@
 """A job as the page shows it: its progress within a batch, and what is said when it has ended."""
 
-import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from ingest.pipeline import Options, Report, ingest
 from lmk_rag.indexing import Settings
 from lmk_rag.jobs import Job
-from tests.ui.pages import HOSTILE, shown_html
+from tests.ui.pages import HOSTILE, boxes, shown_html
 from ui.components.running import Relay
 from ui.components.session import jobs
 
@@ -58,14 +57,14 @@ def ended(work: Callable[[Job[object]], object], title: str = "Indexing papers")
 def test_a_job_that_ended_well_is_one_line_and_goes_by_itself(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     ended(lambda job: Report(indexed=3, unchanged=2, warnings=[("/a", "x"), ("/a", "y")], seconds=4.2), HOSTILE)
     app = open_page("library")
-    [line] = [each.value for each in app.html if "lr-done" in each.value]
+    [line] = [each.value for each in app.html if each.value.startswith('<div class="lr-note lr-done"')]
     assert "done. 3 new, 2 unchanged, 1 with remarks, in 4 s." in line
     assert "<script" not in line
     assert not [button for button in app.button if button.label == "Close"]
     assert not app.expander[0].label.startswith("Why")
     monkeypatch.setattr("ui.components.running._TOLD_FOR", 0.0)
     app.run()
-    assert "lr-done" not in shown_html(app)
+    assert 'class="lr-note lr-done"' not in shown_html(app)
 
 
 def test_a_job_that_failed_stays_with_its_reason_until_it_is_put_away(
@@ -94,29 +93,18 @@ def test_files_that_could_not_be_read_stay_with_their_reasons(open_page: Open, m
     assert app.expander[0].label == "Why 1 file could not be read"
 
 
-def boxes(app: AppTest) -> set[str]:
-    """The keys of the boxes of jobs on a page."""
-    named = set()
-    waiting = [app.main]
-    while waiting:
-        block = waiting.pop()
-        named.add(getattr(block.proto, "id", ""))
-        waiting += [child for child in block.children.values() if hasattr(child, "children")]
-    return {found.group() for name in named if (found := re.search(r"(job|failed)-\d+$", name))}
-
-
 def test_each_job_has_a_box_of_its_own(open_page: Open) -> None:
     go_on = threading.Event()
     first = jobs().begin("Indexing papers", lambda job: go_on.wait(120))
     app = open_page("library")
-    assert boxes(app) == {f"job-{first.number}"}
+    assert list(boxes(app, "job-")) == [f"job-{first.number}"]
     assert app.button(key=f"cancel-{first.number}")
     go_on.set()
     assert first.wait(120)
     go_on.clear()
     second = jobs().begin("Indexing more", lambda job: go_on.wait(120))
     app.run()
-    assert boxes(app) == {f"job-{second.number}"}
+    assert list(boxes(app, "job-")) == [f"job-{second.number}"]
     assert "Indexing papers" not in shown_html(app)
     go_on.set()
     assert second.wait(120)

@@ -80,6 +80,7 @@ def test_opening_a_passage_draws_its_page_and_the_address_says_so(open_page: Ope
     assert app.query_params["doc"] == str(sea)
     assert app.query_params["page"] == "2"
     assert len(app.image) == 1
+    assert app.image[0].proto.imgs[0].url.endswith(".png")
     assert "Page 2 of 2" in shown_html(app)
     assert "not found on the drawn page" not in shown_html(app)
     app.button(key="previous-page").click().run()

@@ -47,6 +47,9 @@ class _Chosen:
 def show_documents(searcher: Searcher) -> None:
     """Show the table, what narrows it, and the buttons for the rows that are selected."""
     table, root = _table(searcher, key_of(searcher))
+    if table.empty:
+        st.caption("No document has been indexed yet.")
+        return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         words = st.text_input(
             "Filter",
@@ -74,6 +77,7 @@ def show_documents(searcher: Searcher) -> None:
         hide_index=True,
         height=min(_HEIGHT, _ROW * (len(shown) + 1) + 3),
         column_config=_COLUMNS,
+        placeholder="",
         on_select="rerun",
         selection_mode="multi-row",
         key=f"documents-{key_of(searcher)[2]}-{words}-{state}",  # a selection is of these rows
@@ -96,7 +100,7 @@ def _table(_searcher: Searcher, key: tuple[str, str, int]) -> tuple[pd.DataFrame
     with collection.snapshot():
         records = collection.encoders()
         tokens = {record.pooling: token_counts(collection, record.id) for record in records}
-        rows = []
+        rows: list[dict[str, Any]] = []
         for document in collection.documents():
             lacking = [pooling for pooling, counts in tokens.items() if document.id not in counts]
             remarks = [*document.warnings, *(f"no {pooling} vector yet" for pooling in lacking)]

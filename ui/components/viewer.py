@@ -161,7 +161,8 @@ def _show_page(found: Searcher, document: StoredDocument, opened: Place) -> floa
                 _note("The file has changed since it was indexed: index it again in the Library.")
             if spans and not any(drawn.rectangles):
                 _note("The place was not found on the drawn page.")
-            st.image(drawn.png, width="stretch", alt=f"Page {opened.page}")
+            # As it was drawn: "auto" would make a JPEG of it, anew in each run.
+            st.image(drawn.png, width="stretch", output_format="PNG", alt=f"Page {opened.page}")
             tops = [rectangle[1] for rectangles in drawn.rectangles for rectangle in rectangles]
             return min(tops) / drawn.height if tops else None
     begin = max(span[0] - _AROUND, 0)
