@@ -23,7 +23,8 @@ Array = npt.NDArray[np.float32]
 
 def unit(rows: Array) -> Array:
     """Scale rows to length 1."""
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+    scaled: Array = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+    return scaled
 
 
 def summed(documents: Vectors, weights: Array) -> Array:

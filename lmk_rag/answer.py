@@ -8,7 +8,7 @@ from indexes.filters import Filter
 from lmk_rag.answering.chat import Chat, ChatError
 from lmk_rag.answering.citations import check
 from lmk_rag.answering.context import Block, build_context
-from lmk_rag.answering.extractive import Findings, look, quote
+from lmk_rag.answering.extractive import Findings, look, narrow, quote
 from lmk_rag.answering.followup import History, join, rewrite
 from lmk_rag.answering.prompt import LACKING, question_messages
 from lmk_rag.answering.records import NOT_FOUND, Answer, Citation
@@ -70,8 +70,10 @@ def stream(
         except ChatError as error:
             failed = (f"{error} Sentences are quoted instead.",)
     joined = join(question, history)
-    said = history[-1][1] if joined != question else ""  # a follow-up asks for more than was said
-    quoted = quote(look(searcher, joined, k, filter), said)
+    findings = look(searcher, joined, k, filter)
+    if joined != question:
+        findings = narrow(findings, searcher.collection, question, history[-1][1])
+    quoted = quote(findings)
     yield Answer(quoted.text, quoted.found, quoted.citations, None, (*failed, *quoted.notes))
 
 

@@ -25,7 +25,8 @@ from lmk_rag.cli_common import (
     open_collection,
     poolings_of,
 )
-from lmk_rag.indexing import Indexer, Settings, load_as_recorded, refuse_foreign
+from lmk_rag.indexing import Settings
+from lmk_rag.upkeep import embed_anew
 
 
 def list_command(
@@ -206,25 +207,12 @@ def reindex_command(
     The old vectors serve searches until the new ones are complete.
     """
     settings = Settings(model, granularity, max_tokens, device)
-    made: dict[str, int] = {}
-    with open_collection(collection) as opened, opened.write("reindex"):
-        refuse_foreign(opened)
-        poolings = poolings_of(pooling) or tuple(record.pooling for record in opened.encoders())
-        with console.ProgressBar() as bar, finish_on_interrupt(bar) as stop:
-            indexer = Indexer(opened, [], bar.tokens, stop)
-            for each in poolings:
-                if stop.is_set():
-                    break
-                encoder = load_as_recorded(opened, each, settings)
-                for notice in encoder.notices:
-                    bar.message(notice)
-                bar.start(opened.count(), 0)
-                made[each] = indexer.replace(encoder)
-        opened.persist_caches()
+    with open_collection(collection) as opened, console.ProgressBar() as bar, finish_on_interrupt(bar) as stop:
+        anew = embed_anew(opened, settings, poolings_of(pooling), bar, stop)
     if as_json:
-        console.print_json({"embedded": made, "tokens": indexer.tokens, "stopped": stop.is_set()})
+        console.print_json({"embedded": dict(anew.embedded), "tokens": anew.tokens, "stopped": stop.is_set()})
     else:
-        counts = ", ".join(f"{count} documents by {name}" for name, count in made.items()) or "nothing"
+        counts = ", ".join(f"{count} documents by {name}" for name, count in anew.embedded.items()) or "nothing"
         console.out.print(f"Embedded anew: {counts}.")
     if stop.is_set():
         console.print_stopped(collection)

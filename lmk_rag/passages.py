@@ -182,10 +182,12 @@ def _best_first(cosines: npt.NDArray[np.float32], shares: npt.NDArray[np.float64
 
 
 def _distinct(passages: Iterable[Passage | None], count: int) -> list[Passage]:
-    """Keep the first ``count`` passages that overlap none before."""
+    """Keep the first ``count`` passages that overlap none before and hold a word: a ruled line tells nothing."""
     kept: list[Passage] = []
     for passage in passages:
-        if passage is not None and not any(_overlap(passage, other) for other in kept):
+        if passage is None or not any(map(str.isalnum, passage.text)):
+            continue
+        if not any(_overlap(passage, other) for other in kept):
             kept.append(passage)
         if len(kept) == count:
             break

@@ -1,9 +1,11 @@
 """The answer without a language model: the sentences that answer best, quoted."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from indexes.collection import Collection
 from indexes.filters import Filter
+from lmk_rag.answering.followup import own_terms
 from lmk_rag.answering.records import NOT_FOUND, Answer, Citation
 from lmk_rag.answering.sentences import Sentence, score_sentences
 from lmk_rag.answering.terms import QuestionTerms
@@ -48,18 +50,30 @@ def look(searcher: Searcher, question: str, k: int = 4, filter: Filter | None = 
     return Findings(results, pages, terms, score_sentences(searcher, results, pages, terms))
 
 
-def quote(findings: Findings, said: str = "") -> Answer:
-    """Quote the best sentences, one to three, in reading order; or say that the documents do not answer.
+def narrow(findings: Findings, collection: Collection, question: str, said: str) -> Findings:
+    """Leave the sentences that a follow-up can mean: those that name what it names, and were not quoted before.
 
     Args:
-        findings: what a search found.
-        said: an earlier answer; what it quotes is not quoted again.
+        findings: of the question joined with the ones before.
+        collection: that was searched.
+        question: the follow-up as it was asked.
+        said: the answer before.
     """
-    sentences = [each for each in findings.sentences if _plain(each.text) not in said] if said else findings.sentences
-    if not sentences or not answerable(findings):
+    own = QuestionTerms(collection, question) if own_terms(question) else None
+    left = [
+        each
+        for each in findings.sentences
+        if _plain(each.text) not in said and (own is None or own.share(each.text) > 0)
+    ]
+    return replace(findings, sentences=left)
+
+
+def quote(findings: Findings) -> Answer:
+    """Quote the best sentences, one to three, in reading order; or say that the documents do not answer."""
+    if not answerable(findings):
         return Answer(NOT_FOUND, found=False, notes=findings.results.notes)
-    least = sentences[0].score - _NEAR_BEST
-    best = [each for each in sentences if each.score >= least][:_MOST_QUOTED]
+    least = findings.sentences[0].score - _NEAR_BEST
+    best = [each for each in findings.sentences if each.score >= least][:_MOST_QUOTED]
     best.sort(key=lambda each: (each.hit.rank, each.page, each.start))
     citations = tuple(
         Citation(n, each.hit.id, each.hit.path, each.page, each.start, each.end, each.text, each.hit.title)

@@ -3,14 +3,15 @@
 import re
 from collections.abc import Sequence
 
-from indexes.fulltext import query_terms
+from indexes.query import STOP_WORDS, query_terms
 from lmk_rag.answering.chat import Chat
 from lmk_rag.answering.prompt import standalone_messages
 
 _POINTING = re.compile(
     r"\b(it|its|they|them|their|theirs|this|that|these|those|he|she|him|her|his|one|ones|former|latter|same)\b", re.I
 )
-_FEW_TERMS = 2
+_GOING_ON = re.compile(r"\s*(and|or|but|also|then|what about|how about)\b", re.I)
+_FEW_WORDS = 2
 _LONGEST = 300
 
 History = Sequence[tuple[str, str]]
@@ -30,8 +31,31 @@ def rewrite(question: str, history: History, chat: Chat) -> str:
 
 
 def join(question: str, history: History) -> str:
-    """Put the terms of the question before in front of one that is short or points back, without a model."""
-    if not history or not (_POINTING.search(question) or len(query_terms(question)) <= _FEW_TERMS):
+    """Put the words of the question before in front of one that is short or points back, without a model.
+
+    "And for IPv6?" after "What is the largest UDP datagram?" becomes "largest UDP datagram And for IPv6?"; a question
+    that was a follow-up itself takes along what it pointed at.
+    """
+    if not history or not (_points_back(question) or len(_words(question)) <= _FEW_WORDS):
         return question
-    before = [term for term in query_terms(history[-1][0]) if term not in query_terms(question)]
-    return " ".join([*before, question])
+    earlier = history[-1][0]
+    return _joined(join(earlier, history[:-1]) if _points_back(earlier) else earlier, question)
+
+
+def own_terms(question: str) -> list[str]:
+    """Return what a question names itself: its terms without stop words, none where it only points back."""
+    return [term for term in query_terms(question) if term not in STOP_WORDS]
+
+
+def _points_back(question: str) -> bool:
+    return bool(_POINTING.search(question) or _GOING_ON.match(question))
+
+
+def _joined(earlier: str, question: str) -> str:
+    present = {word.casefold() for word in _words(question)}
+    return " ".join([*(word for word in _words(earlier) if word.casefold() not in present), question])
+
+
+def _words(text: str) -> list[str]:
+    stripped = (word.strip(".,;:?!\"'()[]") for word in text.split())
+    return [word for word in stripped if own_terms(word)]

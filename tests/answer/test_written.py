@@ -212,6 +212,9 @@ def test_an_unusable_rewriting_leaves_the_question(make_searcher: Make, rewritte
 def test_without_a_model_a_follow_up_takes_the_terms_before(make_searcher: Make) -> None:
     history = [("What eats iron?", "Rust eats iron. [1]"), ("Do whales sing?", "x")]
     assert join("When do they do it?", history) == "whales sing When do they do it?"
+    assert join("And in IPv6?", [("What is the largest UDP datagram?", "x"), ("And in RFC2119?", "y")]) == (
+        "largest UDP datagram RFC2119 And in IPv6?"  # the question before was a follow-up itself
+    )
     assert join("How deep is the blue northern sea?", history) == "How deep is the blue northern sea?"
     assert join(QUESTION, []) == QUESTION
     searcher = make_searcher(TEXTS)
@@ -219,6 +222,11 @@ def test_without_a_model_a_follow_up_takes_the_terms_before(make_searcher: Make)
     assert "Whales sing in the sea at night." in [each.quote for each in found.citations]
     again = answer(searcher, "And when do they do that?", history=[*history, ("Do whales sing?", found.text)])
     assert not {each.quote for each in found.citations} & {each.quote for each in again.citations}
+    before = [("What needs water?", "It needs water and air. [1]")]
+    assert [each.quote for each in answer(searcher, "And iron?", history=before).citations] == [
+        "Paint keeps water away from iron."
+    ]
+    assert not answer(searcher, "And copper?", history=history).found  # not whales once more
     repeated = answer(searcher, "Do whales sing in the sea?", history=[("Do whales sing in the sea?", found.text)])
     assert repeated.found  # the same question once more is no follow-up
 

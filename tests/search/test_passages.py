@@ -159,3 +159,10 @@ def test_offsets_are_exact_whatever_the_text(pages: list[str], data: st.DataObje
     cosines = np.linspace(-1, 1, len(spans), dtype=np.float32)
     check_offsets(from_evidence(pages, spans, cosines, ["a", "b a"], 3), pages)
     check_offsets(from_terms(pages, ["a", "b a"], 3), pages)
+
+
+def test_a_ruled_line_is_no_passage() -> None:
+    page = "+-+-+-+-+-+-+-+-+\n\nThe header has eight bits.\n\n=================\n"
+    spans = np.array([[0, 17], [19, 45], [47, 64]], np.int32)
+    found = from_evidence([page], spans, np.array([0.9, 0.5, 0.8], np.float32), (), 3)
+    assert [passage.text for passage in found] == ["The header has eight bits."]
