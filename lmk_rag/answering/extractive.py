@@ -1,5 +1,6 @@
 """The answer without a language model: the sentences that answer best, quoted."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,6 +14,7 @@ from lmk_rag.answering.threshold import answerable
 from lmk_rag.search import Results, Searcher
 
 _MOST_QUOTED = 3
+_SAME_WORDS = 0.8
 _NEAR_BEST = 0.12
 """How far below the best sentence's score another may stand to be quoted beside it."""
 
@@ -73,7 +75,12 @@ def quote(findings: Findings) -> Answer:
     if not answerable(findings):
         return Answer(NOT_FOUND, found=False, notes=findings.results.notes)
     least = findings.sentences[0].score - _NEAR_BEST
-    best = [each for each in findings.sentences if each.score >= least][:_MOST_QUOTED]
+    best: list[Sentence] = []
+    for each in findings.sentences:
+        if each.score < least or len(best) == _MOST_QUOTED:
+            break
+        if not any(_alike(each.text, other.text) for other in best):
+            best.append(each)
     best.sort(key=lambda each: (each.hit.rank, each.page, each.start))
     citations = tuple(
         Citation(n, each.hit.id, each.hit.path, each.page, each.start, each.end, each.text, each.hit.title)
@@ -81,6 +88,12 @@ def quote(findings: Findings) -> Answer:
     )
     text = " ".join(f"{_plain(each.quote)} [{each.n}]" for each in citations)
     return Answer(text, found=True, citations=citations, notes=findings.results.notes)
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether two sentences are the same but for a few words or marks: one file in two formats, two editions."""
+    words, others = (set(re.findall(r"\w+", text.casefold())) for text in (one, other))
+    return len(words & others) >= _SAME_WORDS * len(words | others)
 
 
 def _plain(text: str) -> str:

@@ -51,6 +51,15 @@ def test_the_text_names_its_citations_in_order(make_searcher: Make) -> None:
     assert found.text == " ".join(f"{each.quote} [{each.n}]" for each in found.citations)
 
 
+def test_a_sentence_that_stands_in_two_files_is_quoted_once(make_searcher: Make) -> None:
+    texts = [
+        "The :mod:`heapq` module provides functions for heaps. Snow falls.",
+        "The heapq module provides functions for heaps! Rain falls.",
+    ]
+    (citation,) = answer(make_searcher(texts), "What functions does the heapq module provide?").citations
+    assert "provides functions for heaps" in citation.quote
+
+
 @pytest.mark.parametrize("question", ["Who won the football cup?", "What is zirconium?", "", "  ", "??", "\x00"])
 def test_what_the_documents_lack_is_not_found(make_searcher: Make, question: str) -> None:
     found = answer(make_searcher(TEXTS), question)
