@@ -34,10 +34,16 @@ def measure(qrels: Mapping[str, Mapping[str, int]], run: Scores) -> dict[str, di
     parsed = {ir_measures.parse_measure(label): name for name, label in MEASURES.items()}
     values = {name: dict.fromkeys(qrels, 0.0) for name in MEASURES}
     judged = {query: dict(grades) for query, grades in qrels.items()}
-    scored = {query: dict(found) for query, found in run.items() if query in qrels and found}
+    scored = {query: _ranked(found) for query, found in run.items() if query in qrels and found}
     for metric in ir_measures.iter_calc(list(parsed), judged, scored):
         values[parsed[metric.measure]][metric.query_id] = float(metric.value)
     return values
+
+
+def _ranked(found: Mapping[str, float]) -> dict[str, float]:
+    """Give scores in which no two are equal, equal ones by id: the measures break ties each in a way of their own."""
+    order = sorted(found, key=lambda key: (-found[key], key))
+    return {key: float(len(order) - place) for place, key in enumerate(order)}
 
 
 def groups_of(qrels: Mapping[str, Mapping[str, int]]) -> dict[str, str]:

@@ -42,6 +42,16 @@ def test_measures_by_hand() -> None:
     assert metrics.mean(found["mrr@10"]) == pytest.approx(0.4)
 
 
+def test_equal_scores_are_ranked_alike_by_every_measure() -> None:
+    run = {"q": {"b": 0.9, "a": 0.9, "c": 0.1}}  # equal ones by id
+    first, second = metrics.measure({"q": {"a": 1}}, run), metrics.measure({"q": {"b": 1}}, run)
+    assert {name: first[name]["q"] for name in ("ndcg@10", "recall@1", "mrr@10")} == dict.fromkeys(
+        ("ndcg@10", "recall@1", "mrr@10"), 1.0
+    )
+    assert second["ndcg@10"]["q"] == pytest.approx(1 / math.log2(3))
+    assert (second["recall@1"]["q"], second["mrr@10"]["q"]) == (0.0, 0.5)
+
+
 def test_queries_are_grouped_by_the_best_document_they_ask_for() -> None:
     assert metrics.groups_of({"q": {"a": 1, "b": 3, "c": 2}, "r": {"z": 1}}) == {"q": "b", "r": "z"}
 

@@ -35,6 +35,17 @@ def test_three_columns_and_bm25_as_a_fourth(open_page: Open) -> None:
     assert "not in BM25" in shown_html(app)
 
 
+def test_what_a_column_opens_shows_that_columns_evidence(open_page: Open) -> None:
+    app = open_page("compare", q="rust on the sea", doc="1", by="cls")
+    assert "cls keeps no evidence" in shown_html(app)  # beside the cards' "CLS keeps no evidence"
+    assert "cls keeps no evidence" not in shown_html(open_page("compare", q="rust on the sea", doc="1", by="mean"))
+    app = open_page("compare", q="rust on the sea")
+    opening = next(button for button in app.button if (button.key or "").startswith("compare-open-cls-"))
+    opening.click().run()
+    assert app.query_params["by"] == "cls"
+    assert "at" not in app.query_params  # nothing tells where it matches
+
+
 def test_the_address_opens_the_same_comparison(open_page: Open) -> None:
     app = open_page("compare", q="rust", bm25="true")
     assert "BM25" in [each.value for each in app.subheader]

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import sys
 import threading
 from collections.abc import Callable
 from html import escape
@@ -65,6 +66,18 @@ def test_files_of_one_name_are_told_apart_by_their_folder(
 
 def test_the_whole_path_is_looked_through(open_page: Open, folder: Path) -> None:
     assert list(open_page("library", listed=str(folder / "moon")).dataframe[0].value["file"]) == ["moon.txt"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="file names are Unicode elsewhere")
+def test_a_name_that_is_not_utf8_stands_in_the_table(open_page: Open, tmp_path: Path, collection: Path) -> None:
+    folder = tmp_path / "odd"
+    folder.mkdir()
+    odd = os.fsdecode(os.fsencode(folder) + b"/bad\xff name.txt")
+    Path(odd).write_text("A name of another encoding.", encoding="utf-8")
+    ingest([folder], collection, Options(workers=0))
+    app = open_page("library")
+    assert not app.error
+    assert "bad\N{REPLACEMENT CHARACTER} name.txt" in app.dataframe[0].value["file"].tolist()
 
 
 def test_the_table_can_be_narrowed(open_page: Open) -> None:

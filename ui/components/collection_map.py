@@ -10,7 +10,7 @@ import streamlit as st
 
 from lmk_rag.projection import project
 from lmk_rag.search import Searcher
-from ui.components.markup import shortened
+from ui.components.markup import shortened, showable
 from ui.components.session import key_of
 from ui.components.viewer import open_place
 
@@ -35,6 +35,7 @@ def show_map(searcher: Searcher) -> None:
         st.info("A map needs at least three documents.", icon=":material/info:")
         return
     picked = alt.selection_point(name="picked", fields=["id"])
+    opened = st.session_state.setdefault("map-opened", 0)
     chart = (
         alt.Chart(points)
         .mark_circle(size=46, opacity=0.65)
@@ -47,7 +48,8 @@ def show_map(searcher: Searcher) -> None:
         .add_params(picked)
         .properties(height=460)
     )
-    st.altair_chart(chart, key=f"map-{chosen}", on_select=_open_picked(f"map-{chosen}"), alt="Map of the documents")
+    key = f"map-{chosen}-{opened}"  # a new one after each click, so that the same point can be clicked again
+    st.altair_chart(chart, key=key, on_select=_open_picked(key), alt="Map of the documents")
     st.caption("Documents that lie close are alike. The map shows the two directions in which they differ most.")
 
 
@@ -57,6 +59,7 @@ def _open_picked(key: str) -> Callable[[], None]:
     def opened() -> None:
         for point in st.session_state[key]["selection"].get("picked", []):
             open_place(int(point["id"]))
+            st.session_state["map-opened"] += 1
 
     return opened
 
@@ -77,7 +80,7 @@ def _points(_searcher: Searcher, key: tuple[str, str, int], pooling: str) -> pd.
             "id": int(number),
             "x": float(x),
             "y": float(y),
-            "title": shortened(documents[number].title or Path(documents[number].path).name, 90),
+            "title": showable(shortened(documents[number].title or Path(documents[number].path).name, 90)),
             "type": documents[number].kind,
             "pages": documents[number].pages,
         }

@@ -55,18 +55,20 @@ def _show_placed(
                 strip,
                 scale,
                 f"strip-{column.name}-{hit.id}",
-                lambda page, start, end: open_place(hit.id, page, start, end),
+                lambda page, start, end: open_place(hit.id, page, start, end, column.name),
                 one_page=hit.pages == 1,
             )
         if hit.folded:
             st.html(folded(hit.folded))
-        passage = hit.passages[0] if hit.passages else None
+        pooling = None if column.name == BM25 else column.name
+        passage = hit.passages[0] if hit.passages and column.name not in WITHOUT_EVIDENCE else None
+        at = (passage.page, passage.start, passage.end) if passage else (1, 0, 0)
         st.button(
             "Open",
             key=f"compare-open-{column.name}-{hit.id}",
             type="tertiary",
             on_click=open_place,
-            args=(hit.id, passage.page, passage.start, passage.end) if passage else (hit.id,),
+            args=(hit.id, *at, pooling),
         )
 
 

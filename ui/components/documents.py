@@ -13,7 +13,7 @@ from indexes.listing import token_counts
 from ingest.uploads import is_kept
 from lmk_rag.search import Searcher
 from lmk_rag.upkeep import mark_changed, remove
-from ui.components.markup import count, tag, text
+from ui.components.markup import count, showable, tag, text
 from ui.components.running import begin_ingest
 from ui.components.session import attempt, choices, key_of
 from ui.components.viewer import open_place
@@ -65,8 +65,7 @@ def show_documents(searcher: Searcher) -> None:
             state = st.pills("State", states, key="state", bind="query-params", label_visibility="collapsed")
     shown = table
     if words and words.strip():
-        looked = shown["title"] + "\n" + shown["path"] + "\n" + shown["reason"]
-        shown = shown[looked.str.contains(words.strip(), case=False, regex=False)]
+        shown = shown[shown["looked through"].str.contains(words.strip(), case=False, regex=False)]
     if state:
         shown = shown[shown["state"] == state]
     below = f"Folders are those below {root}. " if root else ""
@@ -132,9 +131,13 @@ def _table(_searcher: Searcher, key: tuple[str, str, int]) -> tuple[pd.DataFrame
     root = _root(paths)
     for row, path in zip(rows, paths, strict=True):
         row |= {"file": path.name, "folder": _below(root, path)}
-    table = pd.DataFrame(rows, columns=["id", "path", *_COLUMNS])
-    words = ("path", "file", "title", "folder", "state", "type", "reason")
-    return table.astype({"pages": "Int64", "tokens": "Int64", **dict.fromkeys(words, "str")}), str(root or "")
+        row["looked through"] = "\n".join((row["title"], row["path"], row["reason"]))
+        row |= {name: showable(value) for name, value in row.items() if isinstance(value, str) and name != "path"}
+    table = pd.DataFrame(rows, columns=["id", "path", "looked through", *_COLUMNS], dtype=object)
+    words = ("looked through", "file", "title", "folder", "state", "type", "reason")
+    numbers = {"pages": "Int64", "tokens": "Int64"}
+    # A path stays as it is, an object: it may hold what no string of Arrow's can.
+    return table.astype({**numbers, **dict.fromkeys(words, "str")}), str(root or "")
 
 
 def _root(paths: Sequence[Path]) -> Path | None:

@@ -13,6 +13,11 @@ def text(value: object) -> str:
     return escape(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", str(value)))
 
 
+def showable(value: str) -> str:
+    """Give text for Streamlit's own elements, which take no lone surrogates (a file's name may hold some)."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", value)
+
+
 def tag(name: str, content: str, classes: str = "", title: str = "") -> str:
     """Put HTML into a tag.
 

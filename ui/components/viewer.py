@@ -1,6 +1,6 @@
 """The open document: a page as a picture or as text, with the place highlighted that was asked for."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import streamlit as st
@@ -14,7 +14,7 @@ from lmk_rag.search import Searcher
 from ui.components.frontend import bring_into_sight, show_reader
 from ui.components.markup import count, flowing, marked, shortened, tag, text
 from ui.components.session import attempt, key_of, searcher
-from ui.components.strip import scale_of, show_strip, strip_of
+from ui.components.strip import WITHOUT_EVIDENCE, scale_of, show_lacking_strip, show_strip, strip_of
 
 _FOUND = 6
 _AROUND = 60_000
@@ -23,12 +23,13 @@ _AROUND = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What is open: a document, one of its pages, and a piece of that page's text to be highlighted."""
+    """What is open: a document, one of its pages, a piece of that page's text, and whose evidence is shown above it."""
 
     document: int
     page: int = 1
     start: int = 0
     end: int = 0
+    pooling: str | None = None
 
 
 def place() -> Place | None:
@@ -37,24 +38,28 @@ def place() -> Place | None:
         document = int(st.query_params.get("doc", ""))
         page = max(int(st.query_params.get("page", 1)), 1)
         start, _, end = st.query_params.get("at", "").partition("-")
-        return Place(document, page, *((int(start), int(end)) if end else (0, 0)))
+        return Place(document, page, *((int(start), int(end)) if end else (0, 0)), st.query_params.get("by"))
     except ValueError:  # an address that was written by hand
         return None
 
 
-def open_place(document: int, page: int = 1, start: int = 0, end: int = 0) -> None:
-    """Open a document, in the address, so that a link to it opens the same."""
+def open_place(document: int, page: int = 1, start: int = 0, end: int = 0, pooling: str | None = None) -> None:
+    """Open a document, in the address, so that a link to it opens the same; with a pooling, by its evidence."""
     st.query_params["doc"] = str(document)
     st.query_params["page"] = str(page)
     if end > start:
         st.query_params["at"] = f"{start}-{end}"
     else:
         st.query_params.pop("at", None)
+    if pooling:
+        st.query_params["by"] = pooling
+    else:
+        st.query_params.pop("by", None)
 
 
 def close_place() -> None:
     """Close what is open."""
-    for name in ("doc", "page", "at"):
+    for name in ("doc", "page", "at", "by"):
         st.query_params.pop(name, None)
 
 
@@ -90,16 +95,20 @@ def _show(query: str, pooling: str | None, closable: bool) -> None:
                 close_place()
                 st.rerun()
             return
-        opened = Place(document.id, min(opened.page, max(document.pages, 1)), opened.start, opened.end)
+        opened = replace(opened, page=min(opened.page, max(document.pages, 1)))
+        known = {record.pooling for record in found.collection.encoders()}
+        shown = opened.pooling if opened.pooling in known else pooling
         _show_head(document, closable)
-        if query.strip():
-            cells = strip_of(found, document.id, query, pooling)
+        if query.strip() and shown in WITHOUT_EVIDENCE:
+            show_lacking_strip(shown)
+        elif query.strip():
+            cells = strip_of(found, document.id, query, shown)
             if cells:
                 show_strip(
                     cells,
                     scale_of([cells]),
                     f"strip-open-{document.id}",
-                    lambda page, start, end: open_place(document.id, page, start, end),
+                    lambda page, start, end: open_place(document.id, page, start, end, opened.pooling),
                     opened.page,
                     document.pages == 1,
                 )
@@ -121,7 +130,7 @@ def _show_head(document: StoredDocument, closable: bool) -> None:
 
 def _show_turning(document: StoredDocument, opened: Place) -> None:
     def turn(by: int) -> None:
-        open_place(document.id, min(max(opened.page + by, 1), document.pages))
+        open_place(document.id, min(max(opened.page + by, 1), document.pages), pooling=opened.pooling)
 
     with st.container(horizontal=True, horizontal_alignment="center", vertical_alignment="center", wrap=False):
         st.button(
