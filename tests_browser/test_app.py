@@ -222,6 +222,10 @@ def test_6_the_map_and_settings(open_window: OpenWindow) -> None:
     window.shot("map-open")
     page.keyboard.press("Escape")
     expect(opened).to_have_count(0)
+    point.click()  # the same one opens again
+    expect(opened.locator(".lr-title")).to_have_text("About iron")
+    page.keyboard.press("Escape")
+    expect(opened).to_have_count(0)
     page = window.go("/settings")
     expect(page.get_by_role("heading", name="Language model")).to_be_visible()
     window.shot("settings")
