@@ -42,13 +42,13 @@ class Measured:
         name: the pooling, or ``bm25``.
         averages: for each measure of ``lmk_rag.evaluation.metrics.MEASURES`` its average, 0 to 1.
         intervals: for each measure its 95 % bootstrap interval.
-        by_length: for each class of document length in tokens, ``mean`` of nDCG@10 and number of ``queries``.
+        by_length: for each class of document length in tokens, ``mean`` and ``ci95`` of nDCG@10, number of ``queries``.
     """
 
     name: str
     averages: Mapping[str, float]
     intervals: Mapping[str, tuple[float, float]]
-    by_length: Mapping[str, Mapping[str, float]]
+    by_length: Mapping[str, Mapping[str, Any]]
 
     def row(self) -> dict[str, Any]:
         """Give one row of a table: each measure with both ends of its interval."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -99,7 +100,7 @@ def paired(a: Values, b: Values, groups: Mapping[str, str]) -> tuple[float, floa
     return mean(differences), (hits + 1) / (_DRAWS + 1)
 
 
-def by_length(values: Values, groups: Mapping[str, str], lengths: Mapping[str, int]) -> dict[str, dict[str, float]]:
+def by_length(values: Values, groups: Mapping[str, str], lengths: Mapping[str, int]) -> dict[str, dict[str, Any]]:
     """Average of the queries by the length of the document they ask for.
 
     Args:
@@ -108,12 +109,16 @@ def by_length(values: Values, groups: Mapping[str, str], lengths: Mapping[str, i
         lengths: tokens of each document.
 
     Returns:
-        For each row of :data:`LENGTH_NAMES` that has queries, ``mean`` and ``queries``.
+        For each row of :data:`LENGTH_NAMES` that has queries, ``mean``, ``ci95`` (see :func:`interval`), ``queries``.
     """
-    rows: dict[str, list[float]] = {name: [] for name in LENGTH_NAMES}
+    rows: dict[str, dict[str, float]] = {name: {} for name in LENGTH_NAMES}
     for query, value in values.items():
-        rows[length_name(lengths[groups[query]])].append(value)
-    return {name: {"mean": float(np.mean(found)), "queries": len(found)} for name, found in rows.items() if found}
+        rows[length_name(lengths[groups[query]])][query] = value
+    return {
+        name: {"mean": mean(found), "ci95": list(interval(found, groups)), "queries": len(found)}
+        for name, found in rows.items()
+        if found
+    }
 
 
 def length_name(tokens: int) -> str:

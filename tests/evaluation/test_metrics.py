@@ -115,7 +115,10 @@ def test_table_by_length_averages_queries() -> None:
     values = {"q": 1.0, "r": 0.0, "s": 0.5}
     table = metrics.by_length(values, {"q": "a", "r": "a", "s": "b"}, {"a": 100, "b": 3000})
 
-    assert table == {"512": {"mean": 0.5, "queries": 2}, "4k": {"mean": 0.5, "queries": 1}}
+    one = {"mean": 0.5, "ci95": [0.5, 0.5]}  # one document each, so that there is nothing to draw
+    assert table == {"512": {**one, "queries": 2}, "4k": {**one, "queries": 1}}
+    two = metrics.by_length(values, {"q": "a", "r": "c", "s": "b"}, {"a": 100, "b": 3000, "c": 200})
+    assert two["512"] == {"mean": 0.5, "ci95": [0.0, 1.0], "queries": 2}
 
 
 def test_averages_by_kind() -> None:

@@ -91,7 +91,8 @@ def test_bm25_is_measured_as_by_hand(make_collection: Make) -> None:
     assert bm25.averages["recall@10"] == pytest.approx(2 / 3)
     low, high = bm25.intervals["ndcg@10"]
     assert 0 <= low < bm25.averages["ndcg@10"] < high <= 1
-    assert bm25.by_length == {"512": {"mean": pytest.approx(bm25.averages["ndcg@10"]), "queries": 3}}
+    everything = {"mean": pytest.approx(bm25.averages["ndcg@10"]), "ci95": list(bm25.intervals["ndcg@10"])}
+    assert bm25.by_length == {"512": {**everything, "queries": 3}}
     assert told == [(1, 2), (2, 2)]
     assert list(bm25.row())[:4] == ["pooling", "ndcg@10", "ndcg@10 low", "ndcg@10 high"]
     assert mean.averages["recall@100"] == 1  # every document is among the first hundred

@@ -86,6 +86,9 @@ def test_the_own_test_measures_each_pooling(open_page: Open) -> None:
     table = app.dataframe[0].value
     assert list(table["pooling"]) == ["LMK", "CLS", "mean", "BM25"]
     assert table.loc[3, "nDCG@10"].startswith("1.000")
+    by_length = app.dataframe[1].value
+    assert list(by_length.columns) == ["pooling", "512 (3 questions)"]
+    assert by_length.loc[3, "512 (3 questions)"] == table.loc[3, "nDCG@10"]  # all documents are short
     assert any(each.value.startswith("3 questions") for each in app.caption)
     assert "absent.pdf" in shown_html(app)
     assert app.get("download_button")

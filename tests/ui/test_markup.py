@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ui.pages import HOSTILE
-from ui.components.markup import count, flowing, marked, pieces, shortened, tag, text
+from ui.components.markup import count, flowing, from_first_mark, marked, pieces, shortened, tag, text
 
 MARKS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=6)
 
@@ -44,6 +44,18 @@ def test_what_cannot_be_shown_is_replaced() -> None:
 
 def test_lines_flow_and_paragraphs_stay() -> None:
     assert flowing("one\ntwo\n\nthree\nfour") == "one two\n\nthree four"
+
+
+def test_a_long_text_begins_shortly_before_its_first_mark() -> None:
+    assert from_first_mark("rust eats iron", [(5, 9)]) == ("rust eats iron", [(5, 9)])
+    assert from_first_mark("x" * 900, []) == ("x" * 900, [])
+    for value in ("word " * 100 + "here and there", "x" * 500 + "here and there"):
+        shown, marks = from_first_mark(value, [(500, 504), (509, 514)])
+        assert [shown[start:end] for start, end in marks] == ["here", "there"]
+        assert shown[0] == "…"
+        assert value.endswith(shown[1:])
+        assert 80 <= marks[0][0] <= 161
+    assert from_first_mark("word " * 100 + "here", [(500, 504)])[0].startswith("…word ")
 
 
 def test_shortened_ends_at_a_word() -> None:

@@ -7,7 +7,7 @@ import streamlit as st
 from lmk_rag.passages import Passage
 from lmk_rag.results import FoldedHit, Hit, Results
 from lmk_rag.search import Searcher
-from ui.components.markup import flowing, marked, tag, text
+from ui.components.markup import flowing, from_first_mark, marked, tag, text
 from ui.components.strip import WITHOUT_EVIDENCE, Scale, Strip, scale_of, show_lacking_strip, show_strip, strip_of
 from ui.components.viewer import close_place, described, open_place
 
@@ -82,7 +82,7 @@ def _show_passage(hit: Hit, passage: Passage, number: int) -> None:
             on_click=open_place,
             args=(hit.id, passage.page, passage.start, passage.end),
         )
-        st.html(tag("div", marked(flowing(passage.text), passage.marks), "lr-passage"))
+        st.html(tag("div", marked(*from_first_mark(flowing(passage.text), passage.marks)), "lr-passage"))
 
 
 def folded(copies: tuple[FoldedHit, ...]) -> str:

@@ -1,10 +1,12 @@
 """HTML made of our own tags and escaped text: the only way in which text of documents gets into the page's HTML."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_ROOM, _BEFORE = 250, 80
+"""Characters of a passage that a card surely shows, and those that stand before a mark further down."""
 _LINE_END = re.compile(r"(?<!\n)\n(?!\n)")
 
 
@@ -54,6 +56,15 @@ def pieces(value: str, marks: Iterable[tuple[int, int]]) -> list[tuple[str, bool
 def marked(value: str, marks: Iterable[tuple[int, int]]) -> str:
     """Give text as HTML with the pieces of it marked that :func:`pieces` makes."""
     return "".join(tag("mark", text(piece)) if is_marked else text(piece) for piece, is_marked in pieces(value, marks))
+
+
+def from_first_mark(value: str, marks: Sequence[tuple[int, int]]) -> tuple[str, list[tuple[int, int]]]:
+    """Begin a long text shortly before its first mark, where that stands further down than a card has room for."""
+    first = min((start for start, _ in marks), default=0)
+    if first < _ROOM:
+        return value, list(marks)
+    begin = max(value.rfind(" ", 0, first - _BEFORE) + 1, first - 2 * _BEFORE)
+    return "…" + value[begin:], [(start - begin + 1, end - begin + 1) for start, end in marks]
 
 
 def flowing(value: str) -> str:

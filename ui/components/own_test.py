@@ -84,8 +84,9 @@ def _show(questions: Questions, measured: list[Measured], titles: Mapping[str, s
                 "lr-note",
             )
         )
-    table = pd.DataFrame([_cells(each, titles) for each in measured])
-    st.dataframe(table, hide_index=True)
+    st.dataframe(pd.DataFrame([_cells(each, titles) for each in measured]), hide_index=True)
+    st.caption("nDCG@10 by the tokens of the document that answers, up to:")
+    st.dataframe(pd.DataFrame([_length_cells(each, titles) for each in measured]), hide_index=True)
     left, right = st.columns(2, gap="medium")
     with left:
         st.altair_chart(_by_measure(measured, titles), alt="Each measure with its interval, by pooling")
@@ -105,8 +106,22 @@ def _cells(each: Measured, titles: Mapping[str, str]) -> dict[str, str]:
     return row
 
 
+def _length_cells(each: Measured, titles: Mapping[str, str]) -> dict[str, str]:
+    row = {"pooling": titles.get(each.name, each.name)}
+    for name, found in each.by_length.items():
+        low, high = found["ci95"]
+        row[f"{name} ({count(found['queries'], 'question')})"] = f"{found['mean']:.3f} ({low:.3f} to {high:.3f})"
+    return row
+
+
 def _length_columns(each: Measured) -> dict[str, float]:
-    return {f"ndcg@10 up to {name} tokens": round(found["mean"], 4) for name, found in each.by_length.items()}
+    row: dict[str, float] = {}
+    for name, found in each.by_length.items():
+        low, high = found["ci95"]
+        title = f"ndcg@10 up to {name} tokens"
+        row |= {title: round(found["mean"], 4), f"{title} low": round(low, 4), f"{title} high": round(high, 4)}
+        row[f"questions up to {name} tokens"] = found["queries"]
+    return row
 
 
 def _by_measure(measured: Sequence[Measured], titles: Mapping[str, str]) -> Any:  # noqa: ANN401 - a chart; altair's own methods are untyped
