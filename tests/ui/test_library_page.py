@@ -182,7 +182,7 @@ def test_a_running_job_shows_how_far_it_is_and_can_be_cancelled(open_page: Open)
     assert next(button for button in app.button if button.label == "Index this folder").disabled
     app.button(key=f"cancel-{job.number}").click().run()
     finished(app)
-    assert "Indexing papers: cancelled" in shown_html(app)
+    assert "Indexing papers: cancelled, 3 documents left." in shown_html(app)
 
 
 def selected(monkeypatch: pytest.MonkeyPatch, rows: list[int]) -> None:

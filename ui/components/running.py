@@ -150,8 +150,11 @@ def _how_far(state: State) -> str:
 
 def _outcome(job: Job[object]) -> str:
     """Say in one line what came of a job."""
-    ended = f"{job.title}: cancelled" if job.cancelled else f"{job.title}: done"
-    outcome = job.outcome
+    state, outcome = job.state(), job.outcome
+    left = state.all_files - state.files
+    ended = f"{job.title}: done"
+    if job.cancelled:
+        ended = f"{job.title}: cancelled" + (f", {count(left, 'document')} left" if left > 0 else "")
     if isinstance(outcome, Report):
         return f"{ended}. {_counted(outcome)}"
     made = sum(outcome.embedded.values()) if isinstance(outcome, Anew) else outcome
