@@ -22,6 +22,7 @@ import numpy.typing as npt
 from indexes.collection import Collection
 from lmk_rag.evaluation import beir, metrics, searched
 from lmk_rag.evaluation.cli import cache_folder
+from lmk_rag.evaluation.kept import kept_rows
 from lmk_rag.evaluation.systems import DEPTH, Options, load_encoder
 from lmk_rag.fusion import FEATURES, WEIGHTS, fuse, reciprocal, standardise
 from lmk_rag.search import Searcher
@@ -45,7 +46,7 @@ def gather(dataset: beir.Dataset, options: Options) -> dict[str, Row]:
         searcher = Searcher(collection, options.device)
         asked = hashlib.sha256(json.dumps([sorted(dataset.queries.items()), FEATURES]).encode()).hexdigest()[:16]
         file = options.cache / f"fusion-{digest}-{asked}.jsonl"
-        rows = _read(file)
+        rows: dict[str, Row] = dict(kept_rows(file))
         with file.open("a", encoding="utf-8") as out:
             for query, text in dataset.queries.items():
                 if query not in rows:
@@ -58,20 +59,6 @@ def gather(dataset: beir.Dataset, options: Options) -> dict[str, Row]:
                     out.write(json.dumps(rows[query]) + "\n")
                     out.flush()
                     _progress("queries", len(rows), len(dataset.queries))
-    return rows
-
-
-def _read(file: Path) -> dict[str, Row]:
-    """Read what was kept; a last line that a kill has cut is asked for again."""
-    rows: dict[str, Row] = {}
-    if file.exists():
-        text = file.read_text(encoding="utf-8")
-        whole = text[: text.rfind("\n") + 1]
-        if whole != text:
-            file.write_text(whole, encoding="utf-8")
-        for line in whole.splitlines():
-            row = json.loads(line)
-            rows[row["query"]] = row
     return rows
 
 

@@ -34,6 +34,7 @@ from indexes.collection import Collection
 from lmk_rag.evaluation import beir, metrics, searched
 from lmk_rag.evaluation.cli import cache_folder, parts_of
 from lmk_rag.evaluation.extras import require
+from lmk_rag.evaluation.kept import kept_rows
 from lmk_rag.evaluation.report import compare
 from lmk_rag.evaluation.systems import (
     DEPTH,
@@ -188,7 +189,7 @@ def systems_of(dataset: beir.Dataset, options: Options) -> Iterator[tuple[str, S
 
 def answers(name: str, system: System, dataset: beir.Dataset, file: Path) -> tuple[dict[str, Scores], list[float]]:
     """Ask every query that is not answered in the file; gives scores by query, and each query's milliseconds."""
-    rows = _read(file)
+    rows = kept_rows(file)
     missing = {query: text for query, text in dataset.queries.items() if query not in rows}
     if missing:
         system.ask(next(iter(missing.values())))  # what is loaded at the first query is not what a query costs
@@ -206,17 +207,6 @@ def answers(name: str, system: System, dataset: beir.Dataset, file: Path) -> tup
             _told(f"{name}, queries")(done, len(missing))
     found = {query: dict(rows[query]["scores"]) for query in dataset.queries}
     return found, [float(rows[query]["ms"]) for query in dataset.queries]
-
-
-def _read(file: Path) -> dict[str, dict[str, Any]]:
-    """Read what was kept; a last line that a kill has cut is asked for again."""
-    if not file.exists():
-        return {}
-    text = file.read_text(encoding="utf-8")
-    whole = text[: text.rfind("\n") + 1]
-    if whole != text:
-        file.write_text(whole, encoding="utf-8")
-    return {row["query"]: row for row in map(json.loads, whole.splitlines())}
 
 
 def run_all(dataset: beir.Dataset, options: Options) -> tuple[dict[str, Run], dict[str, dict[str, Any]]]:

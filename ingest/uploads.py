@@ -43,7 +43,8 @@ def keep(collection: Path, name: str, data: bytes) -> Path:
     if not supported(path):
         raise ValueError(f"{name}: {no_reader(path)}.")
     path.parent.mkdir(parents=True, exist_ok=True)
-    stem, suffixes = path.name.partition(".")[0], "".join(path.suffixes)
+    suffixes = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix  # ".txt.gz"
+    stem = path.name.removesuffix(suffixes)
     number = 1
     while path.exists() and path.read_bytes() != data:
         number += 1

@@ -17,6 +17,9 @@ def test_a_file_is_kept_once(tmp_path: Path) -> None:
     assert keep(tmp_path, "notes.txt", b"two") == other
     assert first.read_bytes() == b"one"
     assert sorted(each.name for each in (tmp_path / "uploads").iterdir()) == ["notes (2).txt", "notes.txt"]
+    for name, numbered in (("v1.2 report.pdf", "v1.2 report (2).pdf"), ("rfc.txt.gz", "rfc (2).txt.gz")):
+        keep(tmp_path, name, b"one")
+        assert keep(tmp_path, name, b"two").name == numbered
     assert is_kept(tmp_path, first)
     assert not is_kept(tmp_path, tmp_path / "notes.txt")
 

@@ -8,7 +8,7 @@ from lmk_rag.indexing import own_records, refuse_foreign
 from lmk_rag.search import Searcher
 from ui.components.columns import show_columns
 from ui.components.empty import no_collection, nothing_indexed, say
-from ui.components.markup import tag, text
+from ui.components.markup import count, tag, text
 from ui.components.own_test import show_own_test
 from ui.components.running import begin_pooling, show_job
 from ui.components.session import attempt, has_collection, jobs, key_of, searcher, through_app
@@ -49,7 +49,7 @@ def _show_missing(found: Searcher) -> None:
         with st.container(horizontal=True):
             for pooling, missing in lacking.items():
                 st.button(
-                    f"Index {NAMES[pooling]} ({missing:,} documents)",
+                    f"Index {NAMES[pooling]} ({count(missing, 'document')})",
                     key=f"index-{pooling}",
                     icon=":material/bolt:",
                     disabled=current is not None and current.running,
