@@ -92,11 +92,3 @@ def test_each_query_is_ranked_by_weights_fitted_without_its_document(
     assert set(fusions.cross_validated(made, designs, groups, True)) == set(made)
     assert len(fitted) == fusions.PARTS
     assert all(groups[query] not in documents for query, documents in ranked.items())
-
-
-def test_a_line_that_a_kill_has_cut_is_asked_again(fusions: ModuleType, tmp_path: Path) -> None:
-    file = tmp_path / "lists.jsonl"
-    assert fusions._read(file) == {}
-    file.write_text('{"query": "a", "lists": {}}\n{"query": "b", "li', encoding="utf-8")
-    assert list(fusions._read(file)) == ["a"]
-    assert file.read_text(encoding="utf-8") == '{"query": "a", "lists": {}}\n'
