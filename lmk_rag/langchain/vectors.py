@@ -141,10 +141,11 @@ class ForeignVectors(Vectors):
 
     def record(self) -> EncoderRecord | None:
         """Return the record of the embedding, checked as far as it can be without calling it."""
-        record = self.collection.encoder(FOREIGN)
-        if record is None and (others := self.collection.encoders()):
+        records = self.collection.encoders()  # read once: another thread may write the first at any moment
+        record = next((each for each in records if each.pooling == FOREIGN), None)
+        if record is None and records:
             raise FingerprintError(
-                f"The {others[0].pooling} vectors of {self.collection.path} were made by this program's own encoder, "
+                f"The {records[0].pooling} vectors of {self.collection.path} were made by this program's own encoder, "
                 f"and not by {_described(self._identity())}: leave `embedding` out, or choose another folder."
             )
         if record is not None and self._identity().items() - record.fingerprint.items():
