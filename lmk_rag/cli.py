@@ -209,6 +209,7 @@ def export_command(
         console.err.print(console.line(notice, "yellow"), soft_wrap=True)
     told = f"{encoder.pooling} pooling, granularity {encoder.granularity}, window {encoder.window}"
     console.out.print(console.line(f"Written to {folder}: {told}."), soft_wrap=True)
+    # The flag lets sentence-transformers import the class of this installed package; no code lies in the folder.
     console.out.print(
         console.line(f"Load it with SentenceTransformer({str(folder)!r}, trust_remote_code=True)."), soft_wrap=True
     )
