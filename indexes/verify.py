@@ -108,7 +108,7 @@ def _fulltext(database: Database) -> Iterator[_Finding]:
         "+ (SELECT count(*) FROM (SELECT id FROM fulltext_docsize EXCEPT SELECT id FROM documents))"
     )
     if differing:
-        yield _Finding(f"The full-text index and the documents differ in {differing} documents", rebuild)
+        yield _Finding(f"Documents in which the full-text index and the texts differ: {differing}", rebuild)
 
 
 def _orphans(database: Database) -> Iterator[_Finding]:
@@ -126,9 +126,8 @@ def _orphans(database: Database) -> Iterator[_Finding]:
         for parent in parents:
             count = database.value(f"SELECT count(*) FROM {table} WHERE {gone[parent]}")
             if count:
-                yield _Finding(
-                    f"{count} rows of {table} belong to no {parent}", _deletion(database, table, gone[parent])
-                )
+                told = f"Rows of {table} that belong to no {parent}: {count}"
+                yield _Finding(told, _deletion(database, table, gone[parent]))
 
 
 def _deletion(database: Database, table: str, condition: str) -> Callable[[Transaction], None]:
@@ -150,7 +149,7 @@ def _text_problem(database: Database, document_id: int, pages: int, sha256: str)
     except CollectionError as error:
         return f"its text cannot be read ({error.__cause__})"
     if len(found) != pages:
-        return f"it has {len(found)} pages in place of {pages}"
+        return f"the number of its pages is {len(found)} in place of {pages}"
     digest = hashlib.sha256()
     for number, (page,) in enumerate(found):
         digest.update(encode_text(page if number == 0 else f"{PAGE_SEPARATOR}{page}"))

@@ -13,8 +13,10 @@ from indexes.faiss_index import load_faiss
 from indexes.records import Document, Failure, StoredDocument
 from indexes.times import now
 from ingest.parsing import Parsed, parse_files
+from ingest.readers import unreadable
 from ingest.walk import Problem, absolute, fingerprint, is_gone, sha256, walk
 from lmk_rag.indexing import Indexer, Settings, batches, load_encoder, refuse_foreign
+from lmk_rag.wording import count
 
 _WORKERS = max(1, min(4, (os.cpu_count() or 2) // 2))
 
@@ -188,7 +190,7 @@ class _Ingest:
             try:
                 known = self._known(collection, path)
             except OSError as error:
-                self.problems.append(Problem(path, f"cannot be read: {error.strerror}"))
+                self.problems.append(Problem(path, unreadable(error)))
                 continue
             if isinstance(known, Failure):
                 self.report.failed.append((str(path), known.reason))
@@ -263,6 +265,7 @@ class _Ingest:
         load_faiss()  # a missing one is told now, not after hours of work
         self.progress.start(len(changed), sum(fingerprint(path)[0] for path in changed if not is_gone(path)))
         indexer = self._indexer(collection)
+        self.progress.message("Reading files …")
         with closing(parse_files(self._until_stopped(changed), workers=self.options.workers)) as parsed:
             for batch in batches(parsed, _characters, indexer.batch_characters):
                 size = sum(each.size or 0 for each in batch)
@@ -273,10 +276,10 @@ class _Ingest:
                     break
         lacking = sum(len(collection.missing(record.id)) for record, _ in indexer.encoders)
         if lacking and not self.stop.is_set():
-            self.progress.message(f"Embedding {lacking} documents that lack a vector …")
+            self.progress.message(f"Embedding {count(lacking, 'document')} without a vector …")
         indexer.add_missing()
         self.report.tokens = indexer.tokens
-        self.report.warnings += [(path, f"{count} tokens at its end were not read") for path, count in indexer.cut]
+        self.report.warnings += [(path, f"{count(cut, 'token')} at its end left unread") for path, cut in indexer.cut]
         self.report.stopped = self.stop.is_set()
 
     def _until_stopped(self, paths: Sequence[Path]) -> Iterator[Path]:

@@ -239,7 +239,7 @@ class Pool:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
-            env=os.environ | {"PYTHONPATH": _search_path()},
+            env=os.environ | {"PYTHONPATH": search_path()},
             # Ctrl-C in a terminal is for this process, which then ends its workers.
             process_group=None if sys.platform == "win32" else 0,
             creationflags=_WINDOWS_FLAGS if sys.platform == "win32" else 0,
@@ -286,8 +286,8 @@ class Pool:
             return errors.read().decode(errors="replace").strip().rpartition("\n")[2]
 
 
-def _search_path() -> str:
-    """Give where a worker finds this package and the libraries: where this process does."""
+def search_path() -> str:
+    """Give where a process of ours finds this package and the libraries, as PYTHONPATH: where this one does."""
     before = [os.environ["PYTHONPATH"]] if os.environ.get("PYTHONPATH") else []
     # An entry "" is the folder that this process is in.
     return os.pathsep.join(dict.fromkeys([*before, *(str(Path(entry).absolute()) for entry in sys.path)]))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from ingest.readers import no_reader, supported
+from ingest.readers import no_reader, supported, unreadable
 
 _BLOCK = 1 << 20
 _HIDDEN = (".", "~$")  # Office keeps ~$report.docx beside a report that is open
@@ -43,7 +43,12 @@ def walk(
     problems = problems if problems is not None else []
     given: set[Path] = set()
     for path in map(absolute, paths):
-        if path.is_dir():
+        try:
+            is_folder = path.is_dir()
+        except OSError as error:  # a name that is too long, or below a folder that may not be read
+            problems.append(Problem(path, unreadable(error)))
+            continue
+        if is_folder:
             found: Iterable[Path] = _files(path, path, tuple(include), tuple(exclude), set(), problems)
         else:
             found = _named(path, problems)
@@ -109,7 +114,7 @@ def _files(
         with os.scandir(folder) as scan:
             entries = sorted(scan, key=lambda entry: entry.name)
     except OSError as error:
-        problems.append(Problem(folder, f"cannot be read: {error.strerror}"))
+        problems.append(Problem(folder, unreadable(error)))
         return
     if (stat.st_dev, stat.st_ino) in seen:
         return
@@ -122,7 +127,7 @@ def _files(
         try:
             is_folder, is_file = entry.is_dir(), entry.is_file()
         except OSError as error:  # a link to itself, or into a folder that may not be read
-            problems.append(Problem(path, f"cannot be read: {error.strerror}"))
+            problems.append(Problem(path, unreadable(error)))
             continue
         if is_folder:
             yield from _files(path, root, include, exclude, seen, problems)

@@ -27,6 +27,7 @@ from lmk_rag.cli_common import (
 )
 from lmk_rag.indexing import Settings
 from lmk_rag.upkeep import embed_anew
+from lmk_rag.wording import count
 
 
 def list_command(
@@ -59,7 +60,7 @@ def show_command(
         if document is None:
             console.fail(f"There is no document {document_id} in {collection}: `lmk-rag list` gives the ids.")
         if page is not None and page > document.pages:
-            console.fail(f"Document {document_id} has {document.pages} pages, not {page}.")
+            console.fail(f"Document {document_id} has {count(document.pages, 'page')}, not {page}.")
         texts = opened.page_texts(document_id)
         embeddings = {
             record.pooling: embedding
@@ -176,11 +177,10 @@ def verify_command(
         if not (collection / DATABASE_FILE).exists():
             console.fail(str(error))
         problems, lacking = [Problem(str(error), repairable=False)], {}  # too damaged to be opened
-    for pooling, count in lacking.items():
-        if count:
-            console.err.print(
-                f"{count} documents have no {pooling} vector: `lmk-rag reindex` makes them.", soft_wrap=True
-            )
+    for pooling, missing in lacking.items():
+        if missing:
+            told = f"No {pooling} vector for {count(missing, 'document')}: `lmk-rag reindex` makes what is missing."
+            console.err.print(told, soft_wrap=True)
     left = [problem for problem in problems if not problem.repaired]
     if as_json:
         console.print_json({"clean": not left, "problems": [asdict(problem) for problem in problems]})
@@ -189,7 +189,9 @@ def verify_command(
             console.out.print(console.literal(f"{'repaired' if problem.repaired else 'damaged'}: {problem.what}"))
         mendable = any(problem.repairable for problem in left) and not repair
         hint = " `lmk-rag verify --repair` mends what can be mended." if mendable else ""
-        console.out.print(f"{len(left)} problems left.{hint}" if left else "Clean." if not problems else "Repaired.")
+        console.out.print(
+            f"{count(len(left), 'problem')} left.{hint}" if left else "Clean." if not problems else "Repaired."
+        )
     raise typer.Exit(1 if left else 0)
 
 
@@ -212,7 +214,7 @@ def reindex_command(
     if as_json:
         console.print_json({"embedded": dict(anew.embedded), "tokens": anew.tokens, "stopped": stop.is_set()})
     else:
-        counts = ", ".join(f"{count} documents by {name}" for name, count in anew.embedded.items()) or "nothing"
+        counts = ", ".join(f"{count(done, 'document')} by {name}" for name, done in anew.embedded.items()) or "nothing"
         console.out.print(f"Embedded anew: {counts}.")
     if stop.is_set():
         console.print_stopped(collection)

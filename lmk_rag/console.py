@@ -20,6 +20,7 @@ from rich.text import Text
 from ingest.pipeline import Progress, Report
 from lmk_rag.passages import Passage
 from lmk_rag.results import FoldedHit, Hit, Results
+from lmk_rag.wording import count
 
 # Where the output is read by a program, no line is folded.
 out = Console(highlight=False, width=None if sys.stdout.isatty() else 10_000)
@@ -125,7 +126,7 @@ def _print_copies(what: str, folded: Sequence[FoldedHit], indent: str) -> None:
 
 def print_info(about: Mapping[str, Any]) -> None:
     """Print what ``lmk-rag info`` knows."""
-    kinds = ", ".join(f"{count} {kind}" for kind, count in about["kinds"].items())
+    kinds = ", ".join(f"{number} {kind}" for kind, number in about["kinds"].items())
     sizes = about["sizes"]
     rows = [
         ("collection", about["path"]),
@@ -142,7 +143,7 @@ def print_info(about: Mapping[str, Any]) -> None:
     for encoder in about["encoders"]:
         stored = sizes["encoders"][encoder["pooling"]]
         evidence = size(stored["evidence"] + stored["scales"] + stored["spans"])
-        missing = f", {encoder['missing']} documents missing" if encoder["missing"] else ""
+        missing = f", {count(encoder['missing'], 'document')} missing" if encoder["missing"] else ""
         rows.append(
             (
                 encoder["pooling"],
@@ -173,7 +174,7 @@ def print_report(report: Report, *, dry_run: bool) -> None:
         out.print(f"Would be: {counts}.", soft_wrap=True)
         return
     speed = f", {report.tokens:,} tokens at {report.tokens / report.seconds:,.0f}/s" if report.tokens else ""
-    counts = f"{counts}; {report.documents} documents in the collection{speed}, {report.seconds:.1f} s."
+    counts = f"{counts}; {count(report.documents, 'document')} in the collection{speed}, {report.seconds:.1f} s."
     out.print(counts, soft_wrap=True)
 
 
@@ -184,7 +185,7 @@ def print_stopped(collection: Path) -> None:
 
 
 class ProgressBar(Progress):
-    """Shows an ingest on the terminal: documents, tokens a second, time left."""
+    """Shows an ingest on the terminal: documents, tokens a second, time left; elsewhere a line now and then."""
 
     def __init__(self) -> None:
         self._bar = RichProgress(
@@ -199,6 +200,7 @@ class ProgressBar(Progress):
         self._task = self._bar.add_task("ingest", total=None, visible=False, files=0, all=0, tokens=0, begun=None)
         self._files = 0
         self._tokens = 0
+        self._told = 0
 
     def __enter__(self) -> "ProgressBar":
         """Show the bar."""
@@ -227,12 +229,28 @@ class ProgressBar(Progress):
         """Move the bar on."""
         self._files += files
         self._bar.update(self._task, advance=size, files=self._files)
+        if not err.is_terminal:
+            self._print_line()
+
+    def _print_line(self) -> None:
+        """Print how far it is, once for each further tenth: a bar that moves is nothing for a file or a pipe."""
+        task = self._bar.tasks[0]
+        tenths = int(10 * task.completed / (task.total or 1))
+        if tenths > self._told:
+            self._told = tenths
+            speed = _tokens_a_second(task)
+            done = f"{min(10 * tenths, 100)} %: {self._files:,} of {task.fields['all']:,} documents"
+            err.print(line(f"{done}, {speed}" if speed else done), soft_wrap=True)
 
 
 class _TokensColumn(ProgressColumn):
     """Tokens a second since the first ones."""
 
     def render(self, task: Task) -> Text:
-        begun = task.fields["begun"]
-        seconds = time.monotonic() - begun if begun else 0.0
-        return Text(f"{task.fields['tokens'] / seconds:,.0f} tokens/s" if seconds > 1 else "")
+        return Text(_tokens_a_second(task))
+
+
+def _tokens_a_second(task: Task) -> str:
+    begun = task.fields["begun"]
+    seconds = time.monotonic() - begun if begun else 0.0
+    return f"{task.fields['tokens'] / seconds:,.0f} tokens/s" if seconds > 1 else ""

@@ -52,6 +52,8 @@ class State:
 class Job(Generic[Outcome]):
     """A function that runs in a thread of its own and tells how far it is.
 
+    What computes for long should wait in it for a process (see `job_process`): a busy thread slows all pages.
+
     Attributes:
         title: what it does, for people.
         number: tells it from every other job of the process.
@@ -81,7 +83,7 @@ class Job(Generic[Outcome]):
         self._thread.start()
 
     def cancel(self) -> None:
-        """Ask the work to end after what it is doing now."""
+        """Ask the work to end; what it has committed is kept."""
         self.stop.set()
 
     def wait(self, seconds: float | None = None) -> bool:

@@ -4,19 +4,28 @@ import csv
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from indexes.collection import Collection
 from indexes.errors import CollectionError
+from indexes.query import Words
 from indexes.records import StoredDocument
+from lmk_rag.candidates import Question, Ranking, by_vector, by_words
 from lmk_rag.comparison import BM25
 from lmk_rag.evaluation import beir, metrics
+from lmk_rag.near_duplicates import Found
 from lmk_rag.search import Searcher
 
 DEPTH = 100
-"""Documents looked at for each question: as many as the deepest measure needs."""
+"""Distinct documents looked at for each question: as many as the deepest measure needs."""
 _HEADINGS = ("query", "path")
+
+Ranker = Callable[[int], Ranking]
+"""Ranks that many candidates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,26 +69,48 @@ class Measured:
 
 
 def from_csv(text: str, collection: Collection) -> Questions:
-    """Read questions from a CSV with the columns ``query`` and ``path``.
+    """Read questions from a CSV with the columns ``query`` and ``path``, separated by commas or by semicolons.
 
     A path may be whole, or only its end (``report.pdf``, ``2024/report.pdf``) where one document alone has that end;
     several rows of one query name several documents that answer it.
 
     Raises:
-        ValueError: a column is missing, or no row names a document of the collection.
+        ValueError: a column is missing, a quote is not closed, or no row names a document of the collection.
     """
-    rows = list(csv.DictReader(io.StringIO(text.removeprefix("\ufeff"))))
-    headings = [each.strip().lower() for each in (rows[0] if rows else {}) if each]
+    first, *rows = _rows(text.removeprefix("\ufeff")) or [[]]
+    headings = [each.strip().lower() for each in first]
     if not rows or any(each not in headings for each in _HEADINGS):
         raise ValueError(
-            f"The file has the columns {', '.join(headings) or 'none'}: a question set needs a first line with "
-            "'query,path' and a line for each question."
+            f"The file has the columns {', '.join(filter(None, headings)) or 'none'}: a question set needs a first "
+            "line with 'query,path' and a line for each question."
         )
-    cleaned = [{(key or "").strip().lower(): (value or "") for key, value in row.items() if key} for row in rows]
-    pairs = [(row["query"].strip(), row["path"].strip()) for row in cleaned if row["query"].strip()]
+    query, path = map(headings.index, _HEADINGS)
+    cells = [[*map(str.strip, row), *[""] * len(headings)] for row in rows]  # a line may be short
+    pairs = [(row[query], row[path]) for row in cells if row[query]]
     numbered = {query: str(number) for number, query in enumerate(dict.fromkeys(query for query, _ in pairs), 1)}
     queries = {number: query for query, number in numbered.items()}
     return _matched(queries, [(numbered[query], path) for query, path in pairs], collection)
+
+
+def _rows(text: str) -> list[list[str]]:
+    """Read a table's lines, but for empty ones; the first tells what separates the columns."""
+    first = text.lstrip().partition("\n")[0]
+    separator = ";" if first.count(";") > first.count(",") else ","
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    rows: list[list[str]] = []
+    while True:
+        line = reader.line_num + 1
+        try:
+            row = next(reader, None)
+        except csv.Error as error:
+            raise ValueError(
+                f'The quote (") that line {line} of the file opens is not closed as it should be: put one at each end '
+                'of the question or path, and write one inside of it twice ("").'
+            ) from error
+        if row is None:
+            return rows
+        if row:
+            rows.append(row)
 
 
 def from_beir(folder: Path, collection: Collection, split: str = "test") -> Questions:
@@ -146,6 +177,9 @@ def measure(
 ) -> list[Measured]:
     """Let each pooling answer all questions by its document vectors alone, and measure.
 
+    Near copies are one document, as in :func:`lmk_rag.comparison.compare`: they take one rank, and whichever of them
+    is found first, it is the document that the question names.
+
     Args:
         searcher: over the collection that the questions were read for.
         questions: at least one.
@@ -156,12 +190,15 @@ def measure(
         CollectionError: where a pooling is not indexed.
         ValueError: where the library that measures is not installed.
     """
-    qrels = {query: {str(each): 1 for each in sorted(found)} for query, found in questions.answers.items()}
+    wanted = {query: _originals(searcher, answers) for query, answers in questions.answers.items()}
+    qrels = {query: dict.fromkeys(map(str, sorted({*found.values()})), 1) for query, found in wanted.items()}
     groups = metrics.groups_of(qrels)
     lengths = _lengths(searcher.collection, {each for found in questions.answers.values() for each in found})
     measured = []
     for done, name in enumerate(names, start=1):
-        run = _bm25(searcher, questions.queries) if name == BM25 else _dense(searcher, questions.queries, name)
+        asked = questions.queries
+        rankers = _bm25(searcher, asked) if name == BM25 else _dense(searcher, asked, name)
+        run = {query: _scores(searcher, ranker, wanted[query]) for query, ranker in rankers.items()}
         values = metrics.measure(qrels, run)
         measured.append(
             Measured(
@@ -185,18 +222,39 @@ def _lengths(collection: Collection, documents: set[int]) -> dict[str, int]:
     return lengths
 
 
-def _bm25(searcher: Searcher, queries: Mapping[str, str]) -> dict[str, dict[str, float]]:
-    return {key: _scores(searcher.collection.fulltext(text, DEPTH)) for key, text in queries.items()}
+def _bm25(searcher: Searcher, queries: Mapping[str, str]) -> dict[str, Ranker]:
+    collection, nothing = searcher.collection, np.empty((0, 0), np.float32)
+    asked = {key: Question(collection.parse(text), None, nothing.ravel(), nothing) for key, text in queries.items()}
+    return {key: partial(by_words, collection, question, filter=None) for key, question in asked.items()}
 
 
-def _dense(searcher: Searcher, queries: Mapping[str, str], pooling: str) -> dict[str, dict[str, float]]:
-    record = searcher.collection.encoder(pooling)
+def _dense(searcher: Searcher, queries: Mapping[str, str], pooling: str) -> dict[str, Ranker]:
+    collection = searcher.collection
+    record = collection.encoder(pooling)
     if record is None:
-        raise CollectionError(f"{searcher.collection.path} has no {pooling} vectors: index that pooling first.")
+        raise CollectionError(f"{collection.path} has no {pooling} vectors: index that pooling first.")
     asked = searcher.encoder(record).encode_queries(list(queries.values()))
-    index = searcher.collection.index(record)
-    return {key: _scores(index.search(each.vector, DEPTH)) for key, each in zip(queries, asked, strict=True)}
+    questions = [Question(Words(()), record, each.vector, each.vector[None]) for each in asked]
+    rankers = [partial(by_vector, collection, question, filter=None) for question in questions]
+    return dict(zip(queries, rankers, strict=True))
 
 
-def _scores(found: Iterable[tuple[int, float]]) -> dict[str, float]:
-    return {str(document): score for document, score in found}
+def _originals(searcher: Searcher, answers: Iterable[int]) -> dict[int, int]:
+    """Tell of each document that answers a question which of the others it is a near copy of; of most, itself."""
+    alike = Ranking(dict.fromkeys(answers, 0.0), complete=True)
+    found = searcher.distinct(lambda depth: alike, len(alike.scores))
+    return {number: each.document.id for each in found for number in _ids(each)}
+
+
+def _scores(searcher: Searcher, ranker: Ranker, originals: Mapping[int, int]) -> dict[str, float]:
+    """Score distinct documents; one that has an answer among its near copies, or is one, stands for the answer."""
+    scores: dict[str, float] = {}
+    with searcher.collection.snapshot():
+        for each in searcher.distinct(ranker, DEPTH):
+            for number in {originals[copy] for copy in _ids(each) if copy in originals} or {each.document.id}:
+                scores.setdefault(str(number), each.score)
+    return scores
+
+
+def _ids(found: Found) -> tuple[int, ...]:
+    return (found.document.id, *(document.id for document, _, _ in found.folded))

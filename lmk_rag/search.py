@@ -20,6 +20,7 @@ from lmk_rag.near_duplicates import Found, NearDuplicates
 from lmk_rag.passages import Passage
 from lmk_rag.pointing import mark, passages, strip
 from lmk_rag.results import MODES, SCORE_KINDS, FoldedHit, Hit, Results, StripCell
+from lmk_rag.wording import count
 
 if TYPE_CHECKING:
     from lmk_rag.encoding.encoder import Embedding, Encoder
@@ -93,7 +94,7 @@ class Searcher:
         with self.collection.snapshot():
             record = None if mode == "bm25" else self._record(pooling)
             question = self._question(query, record, evidence)
-            found = self._distinct(self._ranker(question, mode, chosen, fusion), k)
+            found = self.distinct(self._ranker(question, mode, chosen, fusion), k)
             done = mode if record else "bm25"
             notes = self._notes(record) if record else () if mode == done else (self._no_vectors(),)
             pooled = record.pooling if record else None
@@ -151,7 +152,7 @@ class Searcher:
             def ranked(depth: int) -> Ranking:
                 return (by_vector if record else by_words)(self.collection, question, depth, chosen)
 
-            itself, *others = self._distinct(ranked, k + 1, document)
+            itself, *others = self.distinct(ranked, k + 1, document)
             hits = self._hits(others, question)
             asked, pooled = document.title or document.path, record.pooling if record else None
             return Results(asked, mode, pooled, SCORE_KINDS[mode], hits, notes, _folded(itself))
@@ -227,13 +228,16 @@ class Searcher:
             return lambda depth: by_words(self.collection, question, depth, filter)
         return lambda depth: by_all(self.collection, question, mode, depth, filter, fusion)
 
-    def _distinct(self, ranked: Callable[[int], Ranking], k: int, first: StoredDocument | None = None) -> list[Found]:
+    def distinct(self, ranked: Callable[[int], Ranking], k: int, first: StoredDocument | None = None) -> list[Found]:
         """Rank and fold, deeper and deeper until k distinct documents are found or there are no more.
 
         Args:
-            ranked: see :meth:`_ranker`.
-            k: how many.
+            ranked: ranks that many candidates.
+            k: how many, at least 1.
             first: a document to put in front of the ranking.
+
+        Returns:
+            At most k documents, best first, each with its near copies.
         """
         depth = max(_CANDIDATES, k)
         while True:
@@ -300,7 +304,8 @@ class Searcher:
 
     def _notes(self, record: EncoderRecord) -> tuple[str, ...]:
         missing = self._missing(record)
-        note = f"{missing} documents have no {record.pooling} vector yet: `lmk-rag reindex` makes them."
+        lacking = count(missing, "document")
+        note = f"No {record.pooling} vector yet for {lacking}: `lmk-rag reindex` makes what is missing."
         return (note,) if missing else ()
 
     def _missing(self, record: EncoderRecord) -> int:

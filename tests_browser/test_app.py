@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 from reportlab.pdfgen.canvas import Canvas
 
 from indexes.collection import Collection
@@ -154,6 +154,19 @@ def test_2_more_like_this_closes_the_page_and_begins_at_the_top(open_window: Ope
     window.shot("like")
 
 
+def test_2_the_query_goes_along_to_compare_and_back(open_window: OpenWindow) -> None:
+    window = open_window()
+    page = window.go("/?q=wet+air")
+    box = page.locator(".st-key-q input")
+    for name, path in (("Compare", "/compare?q=wet+air"), ("Search", "/?q=wet+air")):
+        window.settled()
+        page.get_by_role("link", name=name, exact=True).click()
+        expect(page).to_have_url(window.address + path)
+        expect(box).to_have_value("wet air")
+    window.go("/compare?q=yeast")  # what a link says goes first
+    expect(box).to_have_value("yeast")
+
+
 def test_3_a_hostile_document_is_text_everywhere(open_window: OpenWindow) -> None:
     window = open_window()
     page = window.go("/?q=zebras+graze")
@@ -231,9 +244,36 @@ def test_6_the_map_and_settings(open_window: OpenWindow) -> None:
     window.shot("settings")
 
 
-def test_7_remove_a_document(open_window: OpenWindow, app: App, folder: Path) -> None:
+@pytest.mark.parametrize("dark", [False, True])
+def test_6_a_button_can_be_read(open_window: OpenWindow, *, dark: bool) -> None:
+    button = open_window(dark=dark).go("/settings").locator(".st-key-use-model button")
+    colors = button.evaluate("e => [getComputedStyle(e.querySelector('p')).color, getComputedStyle(e).backgroundColor]")
+    dim, bright = sorted(luminance(each) for each in colors)
+    assert (bright + 0.05) / (dim + 0.05) >= 4.5, colors
+
+
+def luminance(color: str) -> float:
+    """The relative luminance of a computed colour, rgb(r, g, b), as WCAG 2 defines it."""
+    parts = [int(each) / 255 for each in re.findall(r"\d+", color)[:3]]
+    red, green, blue = (each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_6_everything_is_embedded_anew_once_that_is_confirmed(open_window: OpenWindow) -> None:
     window = open_window()
-    page = window.go("/library?listed=bread")
+    page = window.go("/library?tab=Collection")
+    press(page, "Embed everything anew")
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("5 documents will be read by the model default")
+    window.shot("anew")
+    dialog.get_by_role("button", name="Embed anew").click()
+    expect(dialog).to_have_count(0)
+    wait_for_job(page)
+    expect(page.locator(".lr-done")).to_contain_text("Embedding everything anew: done.")
+
+
+def select_bread(page: Page) -> Locator:
+    """Select the row of one document in the Library; give the button that removes it."""
     expect(page.get_by_text("1 row of 5")).to_be_visible()
     table = page.locator("[data-testid=stDataFrame]")
     table.locator("canvas").first.wait_for()
@@ -242,7 +282,23 @@ def test_7_remove_a_document(open_window: OpenWindow, app: App, folder: Path) ->
     page.mouse.click(box["x"] + 17, box["y"] + 53)  # the box before the first row, which is drawn on a canvas
     remove = page.locator(".st-key-remove-selected button")
     expect(remove).to_be_enabled()
-    remove.click()
+    return remove
+
+
+def test_7_nothing_is_removed_while_another_writes(open_window: OpenWindow, app: App) -> None:
+    page = open_window().go("/library?listed=bread")
+    with Collection.open(app.collection) as collection, collection.write("ingest"):
+        select_bread(page).click()
+        page.locator(".st-key-confirm-removal button").click()
+        expect(page.get_by_role("dialog")).to_contain_text("The collection is being written.")
+        expect(page.get_by_role("dialog")).to_contain_text("(ingest, since")
+        assert collection.count() == 5
+
+
+def test_7_remove_a_document(open_window: OpenWindow, app: App, folder: Path) -> None:
+    window = open_window()
+    page = window.go("/library?listed=bread")
+    select_bread(page).click()
     page.locator(".st-key-confirm-removal button").click()
     expect(page.get_by_text("0 rows of 4")).to_be_visible()
     with Collection.open(app.collection) as collection:
@@ -259,3 +315,16 @@ def test_8_every_page_fits_its_window(open_window: OpenWindow, width: int) -> No
         page = window.go(path)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, path
         window.shot(f"{path.partition('?')[0].strip('/') or 'search'}-{width}")
+
+
+def test_9_a_server_that_has_ended_says_how_to_start_it(open_window: OpenWindow, app: App) -> None:
+    window = open_window()
+    page = window.go("/settings")
+    app.process.terminate()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("lmk-rag ui")
+    expect(dialog).to_contain_text("streamlit run ui/app.py")
+    expect(dialog).not_to_contain_text("yourscript")
+    window.shot("gone")
+    page.goto("about:blank")
+    window.wrong.clear()  # of the connection that was cut

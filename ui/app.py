@@ -8,7 +8,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from ui.components.frontend import show_keys
+from ui.components.frontend import show_commands_when_gone, show_keys
 
 _HERE = Path(__file__).parent / "components"
 _STYLE, _ICON = _HERE / "style.css", _HERE / "icon.png"
@@ -27,6 +27,7 @@ def main() -> None:
     page = st.navigation(pages, position="top")
     st.html(_STYLE)
     show_keys()
+    show_commands_when_gone()
     page.run()
 
 

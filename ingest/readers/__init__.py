@@ -1,5 +1,6 @@
 """Readers: one file in, its pages of text out. The table here says which suffix is read by which module."""
 
+import errno
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -158,9 +159,16 @@ def reason_of(error: BaseException) -> str:
     if isinstance(error, ReadError):
         return error.reason
     if isinstance(error, OSError) and error.strerror:
-        return f"cannot be read: {error.strerror}"
+        return unreadable(error)
     first_line = (str(error).strip().splitlines() or [""])[0]
     return f"damaged: {type(error).__name__}: {first_line}"[:_REASON_LENGTH].rstrip(": ")
+
+
+def unreadable(error: OSError) -> str:
+    """Say in one short sentence why the operating system does not give a file."""
+    if error.errno == errno.ENAMETOOLONG:
+        return "cannot be read: its name is too long, give it or the folders above it shorter ones"
+    return f"cannot be read: {error.strerror}"
 
 
 def whole(

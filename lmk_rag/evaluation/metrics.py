@@ -12,6 +12,8 @@ from lmk_rag.evaluation.extras import require
 
 MEASURES = {"ndcg@10": "nDCG@10", "recall@1": "R@1", "recall@10": "R@10", "recall@100": "R@100", "mrr@10": "RR@10"}
 """What is measured, and what ``ir_measures`` calls it."""
+TITLES = {name: name.replace("ndcg", "nDCG").replace("mrr", "MRR") for name in MEASURES}
+"""What people call it."""
 LENGTHS = (512, 1024, 2048, 4096, 8192, 16_384)
 """Upper ends, in tokens, of the rows of the table by length; the last row is everything above."""
 LENGTH_NAMES = ("512", "1k", "2k", "4k", "8k", "16k", "32k+")

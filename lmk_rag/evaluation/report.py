@@ -97,7 +97,7 @@ def show(report: Mapping[str, Any], console: Console) -> None:
     from rich.table import Table
 
     averages = Table(title=f"{report['dataset']}: averages, 95 % interval of nDCG@10")
-    for column in ("system", *metrics.MEASURES, "interval", "seconds", "tokens"):
+    for column in ("system", *metrics.TITLES.values(), "interval", "seconds", "tokens"):
         averages.add_column(column, justify="left" if column == "system" else "right")
     for row in report["results"]:
         low, high = row["ci95"][PAIRED]

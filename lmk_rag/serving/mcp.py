@@ -14,6 +14,7 @@ from lmk_rag import __version__
 from lmk_rag.answer import answer
 from lmk_rag.encoding.base_model import ModelError
 from lmk_rag.search import Searcher
+from lmk_rag.wording import count
 
 _INSTRUCTIONS = (
     "Searches a collection of documents. "
@@ -74,7 +75,7 @@ def create_server(searcher: Searcher, llm: str | None = None) -> MCPServer:
         if not pages:
             raise ValueError(f"There is no document {id}: search gives the ids.")
         if not 1 <= page <= len(pages):
-            raise ValueError(f"Document {id} has {len(pages)} pages, not {page}.")
+            raise ValueError(f"Document {id} has {count(len(pages), 'page')}, not {page}.")
         first = max(start, 0)
         text = pages[page - 1][first : first + _AROUND if end is None else max(end, first)]
         return {"id": id, "page": page, "start": first, "end": first + len(text), "text": text, "pages": len(pages)}

@@ -200,7 +200,7 @@ def test_several_poolings_and_one_more_later(run_json: RunJson, folder: Path) ->
 def test_max_tokens_is_reported_for_each_document(run: Run, run_json: RunJson, folder: Path) -> None:
     characters = [len("".join(text.split())) for text in TEXTS]
     left = sum(characters) - 15
-    assert f"{characters[2] - 5} tokens at its end were not read" in run("ingest", folder, "--max-tokens", "5").stderr
+    assert f"{characters[2] - 5} tokens at its end left unread" in run("ingest", folder, "--max-tokens", "5").stderr
     with_tokens = [run_json("show", each["id"])["tokens"] for each in run_json("list")["documents"]]
     assert with_tokens == [{"mean": 5}] * 3
     assert sum(run_json("show", each["id"])["truncated"]["mean"] for each in run_json("list")["documents"]) == left
@@ -322,7 +322,7 @@ def test_interrupted_while_a_pooling_is_added_it_is_told(
         patch.setattr(Indexer, "add_missing", interrupted)
         result = run("ingest", folder, "--pooling", "lmk")
     assert "Run the same command again to go on" in result.stderr
-    assert "3 documents have no lmk vector" in run("verify").stderr
+    assert "No lmk vector for 3 documents:" in run("verify").stderr
     run_json("ingest", folder)
     assert "no lmk vector" not in run("verify").stderr
 

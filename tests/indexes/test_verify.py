@@ -36,23 +36,31 @@ DAMAGE = {
     "a full text that lost a row": ("DELETE FROM fulltext_docsize WHERE id = 4", "full-text index", True),
     "a full text with a row too many": (
         "INSERT INTO fulltext (rowid, title, body, parts) VALUES (99, '', 'ghost', '')",
-        "differ in 1 documents",
+        "texts differ: 1",
         True,
     ),
     "a damaged full text": ("UPDATE fulltext_data SET block = x'00' WHERE id > 10", "full-text index is damaged", True),
-    "an orphan page": ("INSERT INTO pages VALUES (77, 1, 1, 'x')", "1 rows of pages belong to no document", True),
+    "an orphan page": ("INSERT INTO pages VALUES (77, 1, 1, 'x')", "Rows of pages that belong to no document: 1", True),
     "an orphan vector": (
         f"INSERT INTO vectors VALUES (1, 77, 1, 1, 0, {blob(1, *[0] * 15)})",
-        "1 rows of vectors belong to no document",
+        "Rows of vectors that belong to no document: 1",
         True,
     ),
     "a vector of no encoder": (
         f"INSERT INTO vectors VALUES (9, 7, 1, 1, 0, {blob(1, *[0] * 15)})",
-        "1 rows of vectors belong to no encoder",
+        "Rows of vectors that belong to no encoder: 1",
         True,
     ),
-    "orphan evidence": ("DELETE FROM vectors WHERE document_id = 3", "1 rows of evidence belong to no vector", True),
-    "an orphan tombstone": ("INSERT INTO tombstones VALUES (9, 1, 1)", "1 rows of tombstones belong to no enc", True),
+    "orphan evidence": (
+        "DELETE FROM vectors WHERE document_id = 3",
+        "Rows of evidence that belong to no vector: 1",
+        True,
+    ),
+    "an orphan tombstone": (
+        "INSERT INTO tombstones VALUES (9, 1, 1)",
+        "Rows of tombstones that belong to no encoder: 1",
+        True,
+    ),
     "a short vector": ("UPDATE vectors SET vector = x'0000' WHERE document_id = 3", "document 3 is damaged", True),
     "a vector of another dimension": (
         f"UPDATE vectors SET vector = {blob(1, 0)} WHERE document_id = 3",
@@ -73,7 +81,7 @@ DAMAGE = {
         "outside the text's 6 characters",
         True,
     ),
-    "a lost page": ("DELETE FROM pages WHERE document_id = 3", "0 pages in place of 1", False),
+    "a lost page": ("DELETE FROM pages WHERE document_id = 3", "pages is 0 in place of 1", False),
     "another text": ("UPDATE pages SET text = 'other' WHERE document_id = 3", "not what was stored", False),
     "a text that is not UTF-8": (
         "UPDATE pages SET text = CAST(x'ff41' AS TEXT) WHERE document_id = 3",

@@ -79,9 +79,11 @@ def test_each_file_comes_once(folder: Path) -> None:
 
 def test_what_was_named_and_cannot_be_taken_is_reported(folder: Path) -> None:
     problems: list[Problem] = []
-    assert list(walk([folder / "gone.txt", folder / "picture.png", folder / "archive.gz"], problems=problems)) == []
+    named = [folder / name for name in ("gone.txt", "x" * 300, "picture.png", "archive.gz")]
+    assert list(walk(named, problems=problems)) == []
     assert [(problem.path.name, problem.reason) for problem in problems] == [
         ("gone.txt", "no such file or folder"),
+        ("x" * 300, "cannot be read: its name is too long, give it or the folders above it shorter ones"),
         ("picture.png", "no reader for files ending in '.png'"),
         ("archive.gz", "no reader for files ending in '.gz'"),
     ]

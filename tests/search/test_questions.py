@@ -52,6 +52,9 @@ def test_paths_are_found_whole_or_by_an_end_that_one_alone_has(make_collection: 
     [
         ("", "has the columns none"),
         ("question,file\na,b\n", "has the columns question, file: a question set needs"),
+        ("query,path\n", "has the columns query, path"),
+        ('query,path\niron,1.txt\n"whales,0.txt\nbread,2.txt\n', r'The quote \("\) that line 3 of the file opens'),
+        ('query,path\n\n"bread\nand salt",2.txt\n"whales" sing,0.txt\n', "that line 5 of the file opens is not closed"),
         (
             "query,path\nwhales,absent.txt\n",
             "No question names a document of this collection .the first is 'absent.txt'.",
@@ -61,6 +64,14 @@ def test_paths_are_found_whole_or_by_an_end_that_one_alone_has(make_collection: 
 def test_a_file_that_cannot_be_used_says_why(make_collection: Make, text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         from_csv(text, make_collection(TEXTS))
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_semicolons_separate_the_columns_where_a_spreadsheet_writes_them(make_collection: Make, end: str) -> None:
+    lines = ["path; query; kind", '0.txt;"whales, or; ""fish"" in', 'the sea";new', "1.txt;iron, wet", "2.txt"]
+    questions = from_csv(end.join(lines), make_collection(TEXTS))
+    assert list(questions.queries.values()) == [f'whales, or; "fish" in{end}the sea', "iron, wet"]
+    assert not questions.unknown
 
 
 def test_a_beir_folder(make_collection: Make, tmp_path: Path) -> None:
@@ -105,3 +116,22 @@ def test_a_pooling_is_measured_by_its_vectors(make_collection: Make) -> None:
     for name, value in measured.items():
         ranked = [hit.path for hit in searcher.search("whales", 4, "dense", name, evidence=False).hits]
         assert value == pytest.approx(1 / (ranked.index("/3.txt") + 1))
+
+
+def test_near_copies_are_one_document(make_collection: Make) -> None:
+    whales, iron = "whales whales whales sing", "iron rusts"
+    texts = [whales, whales, "whales whales sleep at night", "whales and salt and bread and stars", iron, iron]
+    searcher = Searcher(make_collection(texts))
+    found = searcher.search("whales", 9, "bm25").hits
+    assert [[each.path, *(copy.path for copy in each.folded)] for each in found] == [
+        ["/0.txt", "/1.txt"], ["/2.txt"], ["/3.txt"],
+    ]  # fmt: skip
+    questions = from_csv(
+        "query,path\nwhales,1.txt\nwhales ,2.txt\nwhale,3.txt\nrust,5.txt\nrust,4.txt\n", searcher.collection
+    )
+    [bm25, mean] = measure(searcher, questions, ["bm25", "mean"])
+    # "whales" asks for the copy of the first and for the second: ranks 1 and 2. "whale" asks for the third of four
+    # documents of which two are one. "rust" asks for two copies of one document, which is first.
+    assert bm25.averages["ndcg@10"] == pytest.approx((1 + 1 / math.log2(4) + 1) / 3)
+    assert bm25.averages["mrr@10"] == pytest.approx((1 + 1 / 3 + 1) / 3)
+    assert bm25.averages["recall@10"] == bm25.averages["recall@100"] == mean.averages["recall@100"] == 1

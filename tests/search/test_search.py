@@ -141,7 +141,7 @@ def test_a_pooling_that_lacks_vectors_is_not_the_default_and_says_so(make_collec
     with collection.write("test"), collection.transaction() as transaction:
         transaction.remove_embedding(1, record.id)
     assert Searcher(collection).search("sea").pooling == "mean"
-    assert "1 documents have no lmk vector yet" in Searcher(collection).search("sea", pooling="lmk").notes[0]
+    assert "No lmk vector yet for 1 document:" in Searcher(collection).search("sea", pooling="lmk").notes[0]
 
 
 def test_another_model_is_refused_with_both_values(make_collection: Make, tmp_path: Path, tiny_bert: Path) -> None:

@@ -85,6 +85,7 @@ def test_the_own_test_measures_each_pooling(open_page: Open) -> None:
     assert not app.error
     table = app.dataframe[0].value
     assert list(table["pooling"]) == ["LMK", "CLS", "mean", "BM25"]
+    assert list(table.columns) == ["pooling", "nDCG@10", "recall@10", "recall@100", "MRR@10"]
     assert table.loc[3, "nDCG@10"].startswith("1.000")
     by_length = app.dataframe[1].value
     assert list(by_length.columns) == ["pooling", "512 (3 questions)"]

@@ -64,6 +64,28 @@ def test_files_of_one_name_are_told_apart_by_their_folder(
     assert f'<div class="lr-path">{whole}</div>' in shown_html(app)
 
 
+def test_remarks_are_told_in_full_under_the_table(
+    open_page: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "odd"
+    folder.mkdir()
+    for number in range(7):
+        (folder / f"{number} {HOSTILE.replace('/', '')}.pdf").write_bytes(b"%PDF-1.4 nothing")
+    (folder / "fine.txt").write_text("A text without a fault.")
+    ingest([folder], tmp_path / "made", Options(poolings=("mean",), workers=0))
+    selected(monkeypatch, [*range(8)])
+    app = open_page("library", folder=tmp_path / "made")
+    table = app.dataframe[0].value
+    assert list(table.columns[:5]) == ["file", "title", "folder", "state", "reason"]
+    [told] = [each for each in shown_html(app).splitlines() if "lr-reason" in each]
+    for file, reason in zip(table["file"][:5], table["reason"][:5], strict=True):
+        path = f'<div class="lr-path">{escape(str(folder / file))}</div>'
+        assert path + (f'<div class="lr-reason">{escape(reason)}</div>' if reason else "") in told
+    assert "not a PDF" in table["reason"][1]
+    assert told.count("lr-path") == told.count("lr-reason") + 1 == 5
+    assert told.endswith('<div class="lr-meta">and 3 more</div>')
+
+
 def test_the_whole_path_is_looked_through(open_page: Open, folder: Path) -> None:
     assert list(open_page("library", listed=str(folder / "moon")).dataframe[0].value["file"]) == ["moon.txt"]
 

@@ -1,12 +1,15 @@
 """A job as the page shows it: its progress within a batch, and what is said when it has ended."""
 
+import subprocess
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from indexes.collection import Collection
 from ingest.pipeline import Options, Report, ingest
 from lmk_rag.indexing import Settings
 from lmk_rag.jobs import Job
@@ -46,6 +49,37 @@ def test_an_ingest_moves_while_a_long_document_is_embedded(tmp_path: Path, monke
     assert second[-1] == pytest.approx(1, abs=0.02)
     assert [share for share in job.shares if 0 < share < 0.5]
     assert job.shares == sorted(job.shares)
+
+
+def test_the_message_follows_what_happens() -> None:
+    job: Job[object] = Job("Indexing", lambda job: None)
+    relay = Relay(job)
+
+    def last(happens: Callable[..., None], *values: object) -> str:
+        happens(*values)
+        return job.state().messages[-1]
+
+    assert last(relay.message, "Loading the model …") == "Loading the model …"
+    relay.start(3, 300)
+    assert last(relay.embedding, 100, 50) == "Embedding …"  # now, and not only once the first piece is done
+    assert last(relay.tokens, 40) == "Embedding …"
+    assert last(relay.finished, 1, 100) == "Reading files …"
+    assert last(relay.embedding, 200, 50) == "Embedding …"
+    assert last(relay.finished, 2, 200) == "Finishing …"
+    assert last(relay.message, "Embedding 2 documents that lack a vector …") == job.state().messages[-1]
+    assert last(relay.tokens, 40) == "Embedding 2 documents that lack a vector …"
+
+
+def test_the_message_of_a_pooling_more_follows_too() -> None:
+    job: Job[object] = Job("Indexing by cls", lambda job: None)
+    relay = Relay(job)
+    relay.message("Loading the model …")
+    relay.start(2, 200)
+    said = []
+    for happens, values in ((relay.tokens, (9,)), (relay.finished, (1, 100)), (relay.tokens, (9,))):
+        happens(*values)
+        said.append(job.state().messages[-1])
+    assert said == ["Embedding …"] * 3
 
 
 def ended(work: Callable[[Job[object]], object], title: str = "Indexing papers") -> Job[object]:
@@ -108,3 +142,92 @@ def test_each_job_has_a_box_of_its_own(open_page: Open) -> None:
     assert "Indexing papers" not in shown_html(app)
     go_on.set()
     assert second.wait(120)
+
+
+def test_a_job_that_was_ended_in_the_middle_of_a_batch_tells_what_is_done_and_what_is_left(open_page: Open) -> None:
+    def work(job: Job[object]) -> None:
+        job.start(40, 4000)
+        job.finished(3, 300)
+        job.cancel()
+
+    ended(work)
+    assert "Indexing papers: cancelled, 37 documents left. 3 documents done." in shown_html(open_page("library"))
+
+
+def test_another_window_that_asks_for_work_is_told_what_runs(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ui.components.documents.selected_rows", lambda event: [0])
+    go_on = threading.Event()
+    app = open_page("library")
+    job = jobs().begin("Indexing papers", lambda job: go_on.wait(120))
+    app.button(key="reindex-selected").click().run()
+    assert app.text[0].value == "Indexing papers is still running: wait for it to end, or cancel it."
+    assert list(boxes(app, "job-")) == [f"job-{job.number}"]
+    app.run()
+    assert not app.error
+    go_on.set()
+    assert job.wait(120)
+
+
+@pytest.fixture
+def _written(collection: Path, repository: Path) -> Iterator[None]:
+    """A process that writes to the collection, as that of a job does."""
+    code = (
+        "import sys\n"
+        "from indexes.collection import Collection\n"
+        "with Collection.open(sys.argv[1]) as opened, opened.write('ingest'):\n"
+        "    print('holds', flush=True)\n"
+        "    sys.stdin.read()\n"
+    )
+    command = [sys.executable, "-c", code, str(collection)]
+    with subprocess.Popen(command, cwd=repository, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline()
+        yield
+
+
+@pytest.mark.usefixtures("_written")
+def test_what_writes_beside_a_job_gets_the_sentence_of_the_lock(
+    open_page: Open, collection: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ui.components.documents.selected_rows", lambda event: [0])
+    app = open_page("library")
+    app.button(key="reindex-selected").click().run()
+    assert [each.value for each in app.error] == ["The collection is being written."]
+    assert "is being written by process" in app.text[0].value
+    assert "(ingest, since" in app.text[0].value
+    removing = AppTest.from_function(_remove, default_timeout=120).run()
+    assert not removing.exception
+    assert "is being written by process" in removing.text[0].value
+    with Collection.open(collection) as opened:
+        assert opened.count() == 5
+
+
+def _remove() -> None:
+    """What the button of the dialog does, which AppTest cannot press."""
+    from lmk_rag.upkeep import remove
+    from ui.components.session import attempt, searcher
+
+    with attempt():
+        remove(searcher().collection, [1])
+
+
+def test_everything_is_embedded_anew_only_when_that_is_confirmed(open_page: Open) -> None:
+    app = open_page("library", tab="Collection")
+    app.button(key="embed-anew").click().run()
+    assert not app.exception
+    assert jobs().current is None
+    assert "5 documents will be read by the model default, 3 times, for " in shown_html(app)
+    assert app.button(key="confirm-anew")  # in a dialog, as above
+    AppTest.from_function(_anew, default_timeout=120).run()
+    job = jobs().current
+    assert job is not None
+    assert job.wait(300)
+    assert job.error is None
+    app.run()
+    assert "Embedding everything anew: done. 0 documents embedded." in shown_html(app)  # by the model that made them
+
+
+def _anew() -> None:
+    from ui.components.running import begin_anew
+
+    begin_anew()

@@ -9,8 +9,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from indexes.collection import Collection
+from ingest.pipeline import Options, ingest
 from lmk_rag.search import Results, Searcher
 from tests.ui.pages import HOSTILE, components, markdown, shown_html
+from ui.components.strip import far_into
 
 Open = Callable[..., AppTest]
 pytestmark = pytest.mark.filterwarnings("ignore::lmk_rag.encoding.base_model.ModelWarning")
@@ -47,6 +49,27 @@ def test_a_query_finds_documents_with_marked_words_pages_and_strips(open_page: O
     assert "p. 2" in [button.label for button in app.button]
     assert components(app).count("lmk_rag_strip") == 5
     assert '"where":"Page 2"' in components(app).replace(" ", "").replace('"where":"Page2"', '"where":"Page 2"')
+
+
+def test_places_in_a_document_of_one_page_are_told_by_how_far_in_they_are(open_page: Open, tmp_path: Path) -> None:
+    filler = "Nothing of interest is told here, and nothing comes of it. " * 60
+    words = f"{filler}Zebras graze in the morning. {filler}Zebras sleep in the evening. {filler}"
+    (tmp_path / "zebras.txt").write_text(words)
+    ingest([tmp_path / "zebras.txt"], tmp_path / "made", Options(poolings=("cls",), workers=0))
+    app = open_page(folder=tmp_path / "made", q="zebras", doc="1")
+    with Collection.open(tmp_path / "made") as opened:
+        text = opened.text(1)
+    for start in ("passage-1-", "found-1-"):
+        labels = [button.label for button in app.button if (button.key or "").startswith(start)]
+        shares = [100 * text.index(f"Zebras {word}") / len(text) for word in ("graze", "sleep")]
+        for share in shares:
+            assert any(abs(float(label.removesuffix(" %")) - share) < 8 for label in labels), (labels, shares)
+        assert len(labels) == len({*labels}) >= 2
+
+
+@pytest.mark.parametrize(("start", "characters", "told"), [(0, 10, "0 %"), (5, 40, "12 %"), (1234, 100_000, "1.2 %")])
+def test_how_far_in_a_place_is(start: int, characters: int, told: str) -> None:
+    assert far_into(start, characters) == told
 
 
 def test_the_query_and_the_mode_stand_in_the_address(open_page: Open) -> None:

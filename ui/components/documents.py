@@ -19,17 +19,17 @@ from ui.components.session import attempt, choices, key_of
 from ui.components.viewer import open_place
 
 _COLUMNS = {
-    "file": st.column_config.TextColumn("File", width=190),
-    "title": st.column_config.TextColumn("Title", width=300),
-    "folder": st.column_config.TextColumn("Folder", width=170),
-    "state": st.column_config.TextColumn("State", width="small"),
-    "type": st.column_config.TextColumn("Type", width="small"),
-    "pages": st.column_config.NumberColumn("Pages", width="small", format="localized"),
-    "tokens": st.column_config.NumberColumn("Tokens", width="small", format="localized"),
-    "reason": st.column_config.TextColumn("Remarks", width="medium"),
+    "file": st.column_config.TextColumn("File", width=170),
+    "title": st.column_config.TextColumn("Title", width=220),
+    "folder": st.column_config.TextColumn("Folder", width=120),
+    "state": st.column_config.TextColumn("State", width=90),
+    "reason": st.column_config.TextColumn("Remarks", width=260),
+    "type": st.column_config.TextColumn("Type", width=65),
+    "pages": st.column_config.NumberColumn("Pages", width=65, format="localized"),
+    "tokens": st.column_config.NumberColumn("Tokens", width=75, format="localized"),
 }
-_PATHS = 5
-"""Selected rows whose whole path is told."""
+_TOLD = 5
+"""Selected rows whose whole path and remarks are told."""
 _HEIGHT, _ROW = 430, 35
 """Pixels of the table, at most, and of one of its rows."""
 STATES = ("indexed", "remarks", "incomplete", "failed")
@@ -37,11 +37,11 @@ STATES = ("indexed", "remarks", "incomplete", "failed")
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """Rows that are selected: documents by id, failed files by path; and the paths of all of them."""
+    """Rows that are selected: documents by id, failed files by path; and the path and remarks of all of them."""
 
     documents: list[int]
     failed: list[str]
-    paths: list[str]
+    told: list[tuple[str, str]]
 
 
 def show_documents(searcher: Searcher) -> None:
@@ -84,7 +84,8 @@ def show_documents(searcher: Searcher) -> None:
     picked = shown.iloc[selected_rows(event)]
     documents = picked[picked["state"] != "failed"]
     failed = picked[picked["state"] == "failed"]
-    _show_actions(searcher, _Chosen(documents["id"].tolist(), failed["path"].tolist(), picked["path"].tolist()))
+    told = list(zip(picked["path"], picked["reason"], strict=True))
+    _show_actions(searcher, _Chosen(documents["id"].tolist(), failed["path"].tolist(), told))
 
 
 def selected_rows(event: Mapping[str, Any]) -> list[int]:
@@ -158,9 +159,12 @@ def _reason(reason: str, kept: bool) -> str:
 
 def _show_actions(searcher: Searcher, chosen: _Chosen) -> None:
     total = len(chosen.documents) + len(chosen.failed)
-    listed = chosen.paths[:_PATHS] + ([f"and {total - _PATHS:,} more"] if total > _PATHS else [])
-    if listed:
-        st.html("".join(tag("div", text(each), "lr-path") for each in listed))
+    if total:
+        told = "".join(
+            tag("div", text(path), "lr-path") + (tag("div", text(reason), "lr-reason") if reason else "")
+            for path, reason in chosen.told[:_TOLD]
+        )
+        st.html(told + (tag("div", f"and {total - _TOLD:,} more", "lr-meta") if total > _TOLD else ""))
     with st.container(horizontal=True, gap="small"):
         st.button(
             "Open",

@@ -1,5 +1,6 @@
 """The collection in figures: counts, sizes, models."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -7,7 +8,7 @@ import streamlit as st
 
 from lmk_rag.console import size
 from lmk_rag.search import Searcher
-from ui.components.markup import tag, text
+from ui.components.markup import count, tag, text
 from ui.components.running import begin_anew
 from ui.components.session import choices, key_of
 
@@ -35,18 +36,30 @@ def show_figures(searcher: Searcher) -> None:
         hide_index=True,
         column_config={"documents": st.column_config.NumberColumn(format="localized")},
     )
-    chosen = choices().model
-    st.button(
+    if st.button(
         "Embed everything anew",
         icon=":material/autorenew:",
         key="embed-anew",
-        on_click=begin_anew,
         help="When the model that made the vectors has changed. Searches use the old vectors until it is done.",
-    )
-    st.html(tag("div", text(f"It uses the model that Settings name: {chosen}."), "lr-meta"))
+    ):
+        _confirm_anew(stats["documents"], [each["pooling"] for each in about["encoders"]])
+    st.html(tag("div", text(f"It uses the model that Settings name: {choices().model}."), "lr-meta"))
     st.caption(
         "Each pooling is an encoder of its own: its vectors, and the evidence that says where a document matches."
     )
+
+
+@st.dialog("Embed everything anew?")
+def _confirm_anew(documents: int, poolings: Sequence[str]) -> None:
+    times = f"{len(poolings)} times, for {', '.join(poolings)}" if len(poolings) > 1 else f"for {poolings[0]}"
+    work = (
+        f"{count(documents, 'document')} will be read by the model {choices().model}, {times}. That takes about as "
+        "long as indexing them did. Searches use the old vectors until it is done."
+    )
+    st.html(tag("div", text(work), "lr-note"))
+    if st.button("Embed anew", type="primary", key="confirm-anew", icon=":material/autorenew:"):
+        begin_anew()
+        st.rerun()
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)

@@ -34,6 +34,11 @@ def show_keys() -> None:
     component("keys")(key="keys", height=1)
 
 
+def show_commands_when_gone() -> None:
+    """Let the dialog that Streamlit shows when its server has ended name the commands that start this app."""
+    component("gone")(key="gone", height=1)
+
+
 def bring_into_sight(place: str, share: float | None) -> None:
     """Scroll to what was opened, when it is another place than before.
 

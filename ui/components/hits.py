@@ -8,7 +8,16 @@ from lmk_rag.passages import Passage
 from lmk_rag.results import FoldedHit, Hit, Results
 from lmk_rag.search import Searcher
 from ui.components.markup import flowing, from_first_mark, marked, tag, text
-from ui.components.strip import WITHOUT_EVIDENCE, Scale, Strip, scale_of, show_lacking_strip, show_strip, strip_of
+from ui.components.strip import (
+    WITHOUT_EVIDENCE,
+    Scale,
+    Strip,
+    far_into,
+    scale_of,
+    show_lacking_strip,
+    show_strip,
+    strip_of,
+)
 from ui.components.viewer import close_place, described, open_place
 
 SCORES = {"fusion": "score", "cosine": "cosine", "bm25": "BM25"}
@@ -27,10 +36,10 @@ def show_hits(searcher: Searcher, results: Results) -> None:
     ]
     scale = scale_of(strips)
     for hit, strip in zip(results.hits, strips, strict=True):
-        _show_hit(hit, results, strip, scale)
+        _show_hit(searcher, hit, results, strip, scale)
 
 
-def _show_hit(hit: Hit, results: Results, strip: Strip, scale: Scale) -> None:
+def _show_hit(searcher: Searcher, hit: Hit, results: Results, strip: Strip, scale: Scale) -> None:
     with st.container(border=True, key=f"hit-{hit.id}"):
         name = hit.title or Path(hit.path).name
         score = f"{SCORES[results.score_kind]} {hit.score:.3f}"
@@ -49,8 +58,10 @@ def _show_hit(hit: Hit, results: Results, strip: Strip, scale: Scale) -> None:
                 lambda page, start, end: open_place(hit.id, page, start, end),
                 one_page=hit.pages == 1,
             )
+        document = searcher.collection.get(hit.id) if hit.pages == 1 else None
         for number, passage in enumerate(hit.passages):
-            _show_passage(hit, passage, number)
+            label = far_into(passage.start, document.characters) if document else f"p. {passage.page}"
+            _show_passage(hit, passage, number, label)
         if hit.folded:
             st.html(folded(hit.folded))
         with st.container(horizontal=True, gap="small"):
@@ -73,10 +84,10 @@ def _show_hit(hit: Hit, results: Results, strip: Strip, scale: Scale) -> None:
             )
 
 
-def _show_passage(hit: Hit, passage: Passage, number: int) -> None:
+def _show_passage(hit: Hit, passage: Passage, number: int, label: str) -> None:
     with st.container(horizontal=True, vertical_alignment="top", wrap=False, gap="small"):
         st.button(
-            f"p. {passage.page}" if hit.pages > 1 else "Here",
+            label,
             key=f"passage-{hit.id}-{number}",
             type="tertiary",
             on_click=open_place,

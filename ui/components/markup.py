@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from lmk_rag.wording import count as count  # noqa: PLC0414 - here with all that words a page
+
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _ROOM, _BEFORE = 250, 80
 """Characters of a passage that a card surely shows, and those that stand before a mark further down."""
@@ -79,8 +81,3 @@ def shortened(value: str, length: int) -> str:
         return value
     cut = value[: length - 1]
     return (cut[: cut.rfind(" ")] if cut.rfind(" ") > length // 2 else cut) + "…"
-
-
-def count(number: int, noun: str) -> str:
-    """Write a number with its noun: 1 page, 2 pages, 1,799 pages."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from lmk_rag.evaluation.metrics import LENGTH_NAMES, MEASURES
+from lmk_rag.evaluation.metrics import LENGTH_NAMES, TITLES
 from lmk_rag.questions import Measured, Questions, from_beir, from_csv, measure
 from lmk_rag.search import Searcher
 from ui.components.markup import count, tag, text
@@ -31,7 +31,8 @@ def show_own_test(searcher: Searcher, names: Sequence[str], titles: Mapping[str,
     st.subheader("Test on your own questions", anchor=False)
     st.caption(
         "A CSV with the columns query and path (the document that answers; the end of its path is enough), or a folder "
-        "in BEIR's format whose documents are in this collection. Each pooling answers by its vectors alone."
+        "in BEIR's format whose documents are in this collection. Each pooling answers by its vectors alone; near "
+        "copies count as one document."
     )
     with st.form("own-test", border=True):
         left, right = st.columns(2, gap="medium")
@@ -102,7 +103,7 @@ def _cells(each: Measured, titles: Mapping[str, str]) -> dict[str, str]:
     row = {"pooling": titles.get(each.name, each.name)}
     for name in _SHOWN:
         low, high = each.intervals[name]
-        row[MEASURES[name]] = f"{each.averages[name]:.3f} ({low:.3f} to {high:.3f})"
+        row[TITLES[name]] = f"{each.averages[name]:.3f} ({low:.3f} to {high:.3f})"
     return row
 
 
@@ -128,7 +129,7 @@ def _by_measure(measured: Sequence[Measured], titles: Mapping[str, str]) -> Any:
     rows = [
         {
             "pooling": titles.get(each.name, each.name),
-            "measure": MEASURES[name],
+            "measure": TITLES[name],
             "value": each.averages[name],
             "low": each.intervals[name][0],
             "high": each.intervals[name][1],

@@ -6,10 +6,11 @@ from pathlib import Path
 import streamlit as st
 
 from indexes.collection import Collection
-from ingest.pipeline import Options, Progress, Report, ingest
+from ingest.pipeline import Options, Progress, Report
+from lmk_rag import job_process
 from lmk_rag.indexing import Settings
-from lmk_rag.jobs import Job, State
-from lmk_rag.upkeep import Anew, add_pooling, embed_anew
+from lmk_rag.jobs import BusyError, Job, State
+from lmk_rag.upkeep import Anew
 from ui.components.markup import count, tag, text
 from ui.components.session import attempt, choices, complain, has_collection, jobs
 
@@ -17,8 +18,11 @@ _EVERY = 1.0
 _LISTED = 20
 _TOLD_FOR = 30.0
 """Seconds for which a page that is shown says that a job has ended well."""
+_LOADING = "Loading the model …"
 _CHARACTERS_A_POSITION = 4.0
 """As long as nothing has been embedded: English in a vocabulary of word pieces."""
+_REFUSED = "job-refused"
+"""Where a window keeps why its job was not begun, until the run of its script that shows it."""
 
 
 class Relay(Progress):
@@ -41,6 +45,7 @@ class Relay(Progress):
 
     def embedding(self, size: int, characters: int) -> None:
         """Tell the job what is embedded next, and how many positions that will be by what the text so far took."""
+        self._say_embedding()
         read = self._job.state().positions
         a_position = self._characters / read if read else self._first_guess
         self._batch = characters
@@ -48,15 +53,23 @@ class Relay(Progress):
 
     def tokens(self, count: int) -> None:
         """Pass on what was embedded."""
-        if not self._job.state().positions:
-            self._job.message("Embedding …")
+        self._say_embedding()
         self._job.tokens(count)
 
     def finished(self, files: int, size: int) -> None:
-        """Pass on what is done."""
-        self._characters += self._batch
-        self._batch = 0
+        """Pass on what is done, and say what comes next."""
+        reads, self._batch, self._characters = self._batch > 0, 0, self._characters + self._batch
         self._job.finished(files, size)
+        state = self._job.state()
+        if state.files >= state.all_files:
+            self._job.message("Finishing …")
+        elif reads:
+            self._job.message("Reading files …")
+
+    def _say_embedding(self) -> None:
+        """Say it in place of what went before; an ingest may have said in words of its own what it embeds."""
+        if not "".join(self._job.state().messages[-1:]).startswith("Embedding"):
+            self._job.message("Embedding …")
 
 
 def begin_ingest(paths: Sequence[Path], poolings: Sequence[str] = (), *, retry_failed: bool = False) -> None:
@@ -69,10 +82,11 @@ def begin_ingest(paths: Sequence[Path], poolings: Sequence[str] = (), *, retry_f
     settings = Settings(model=chosen.model if new and chosen.model != "default" else None, device=chosen.device)
     options = Options(poolings=tuple(poolings), settings=settings, retry_failed=retry_failed)
 
-    def work(job: Job[object]) -> Report:
+    def work(job: Job[object]) -> Report | None:
+        job.message("Looking for what is new …")
         with Collection.open(chosen.collection) as opened:
             read_by = len(opened.encoders())
-        return ingest(paths, chosen.collection, options, Relay(job, read_by), job.stop)
+        return job_process.ingest(paths, chosen.collection, options, Relay(job, read_by), job.stop)
 
     _begin(f"Indexing {count(len(paths), 'file')}" if len(paths) != 1 else f"Indexing {paths[0].name}", work)
 
@@ -81,9 +95,9 @@ def begin_pooling(pooling: str) -> None:
     """Start to embed every document of the collection by one pooling more."""
     chosen = choices()
 
-    def work(job: Job[object]) -> int:
-        with Collection.open(chosen.collection) as opened:
-            return add_pooling(opened, pooling, chosen.device, Relay(job), job.stop)
+    def work(job: Job[object]) -> int | None:
+        job.message(_LOADING)
+        return job_process.add_pooling(chosen.collection, pooling, chosen.device, Relay(job), job.stop)
 
     _begin(f"Indexing by {pooling}", work)
 
@@ -93,20 +107,26 @@ def begin_anew() -> None:
     chosen = choices()
     settings = Settings(model=chosen.model, device=chosen.device)
 
-    def work(job: Job[object]) -> Anew:
-        with Collection.open(chosen.collection) as opened:
-            return embed_anew(opened, settings, (), Relay(job), job.stop)
+    def work(job: Job[object]) -> Anew | None:
+        job.message(_LOADING)
+        return job_process.embed_anew(chosen.collection, settings, Relay(job), job.stop)
 
     _begin("Embedding everything anew", work)
 
 
 def _begin(title: str, work: Callable[[Job[object]], object]) -> None:
-    with attempt():
+    """Begin a job; why it cannot be begun is shown where the job that runs is, also when the page is run anew now."""
+    try:
         jobs().begin(title, work)
+    except BusyError as error:
+        st.session_state[_REFUSED] = error
 
 
 def show_job() -> None:
     """Show the job that runs; of the last one that it has ended, and what went wrong until that is put away."""
+    refused = st.session_state.pop(_REFUSED, None)
+    if refused is not None:
+        complain(refused)
     job = jobs().current
     if job is None:
         return
@@ -157,6 +177,8 @@ def _outcome(job: Job[object]) -> str:
         ended = f"{job.title}: cancelled" + (f", {count(left, 'document')} left" if left > 0 else "")
     if isinstance(outcome, Report):
         return f"{ended}. {_counted(outcome)}"
+    if outcome is None:  # ended in the middle of a batch
+        return f"{ended}." + (f" {count(state.files, 'document')} done." if state.files else "")
     made = sum(outcome.embedded.values()) if isinstance(outcome, Anew) else outcome
     return f"{ended}. {count(made, 'document')} embedded." if isinstance(made, int) else f"{ended}."
 

@@ -75,6 +75,15 @@ def scale_of(strips: Sequence[Strip]) -> Scale:
     return (low, high) if high - low > _ALIKE else (min(0.0, low), high)  # where all are alike, all are as warm
 
 
+_LONG = 10_000
+"""Characters from which on a hundredth of a text has room for several passages."""
+
+
+def far_into(start: int, characters: int) -> str:
+    """Say how far into a text of so many characters a place is."""
+    return f"{100 * start / max(characters, 1):.{characters > _LONG:d}f} %"
+
+
 def show_lacking_strip(pooling: str) -> None:
     """Say, where the bar would be, that a pooling keeps nothing that it could be drawn from."""
     told = "Its vector alone is kept, so that nothing tells where in the document it matches."
@@ -97,12 +106,13 @@ def show_strip(
         key: of the element.
         on_open: called with page, start and end of the piece that was clicked.
         page: the one that is open beside it.
-        one_page: the document has one page only, whose number says nothing.
+        one_page: the document has one page only, whose number says nothing: how far into it a piece is, does.
     """
     low, high = scale
+    length = max((cell.end for cell in strip), default=0)
     cells = [
         {
-            "where": "Here" if one_page else f"Page {cell.page}",
+            "where": far_into(cell.start, length) if one_page else f"Page {cell.page}",
             "score": round(cell.score, 3),
             "heat": round(max((cell.score - low) / max(high - low, 1e-6), 0.0) ** _CONTRAST, 3),
             "size": max(cell.size, 1),

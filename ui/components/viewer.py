@@ -14,7 +14,7 @@ from lmk_rag.search import Searcher
 from ui.components.frontend import bring_into_sight, show_reader
 from ui.components.markup import count, flowing, marked, shortened, tag, text
 from ui.components.session import attempt, key_of, searcher
-from ui.components.strip import WITHOUT_EVIDENCE, scale_of, show_lacking_strip, show_strip, strip_of
+from ui.components.strip import WITHOUT_EVIDENCE, far_into, scale_of, show_lacking_strip, show_strip, strip_of
 
 _FOUND = 6
 _AROUND = 60_000
@@ -211,7 +211,7 @@ def _show_finding(found: Searcher, document: StoredDocument, query: str) -> None
 
 def _show_found(document: StoredDocument, passage: Passage, number: int) -> None:
     with st.container(horizontal=True, vertical_alignment="top", wrap=False, gap="small"):
-        where = f"Page {passage.page}" if document.pages > 1 else "Here"
+        where = f"Page {passage.page}" if document.pages > 1 else far_into(passage.start, document.characters)
         st.button(
             where,
             key=f"found-{document.id}-{number}",

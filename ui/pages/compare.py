@@ -10,6 +10,7 @@ from ui.components.columns import show_columns
 from ui.components.empty import no_collection, nothing_indexed, say
 from ui.components.markup import count, tag, text
 from ui.components.own_test import show_own_test
+from ui.components.query import ask_query
 from ui.components.running import begin_pooling, show_job
 from ui.components.session import attempt, has_collection, jobs, key_of, searcher, through_app
 from ui.components.viewer import place, show_in_dialog
@@ -82,24 +83,17 @@ def main() -> None:
             nothing_indexed()
             return
         show_job()
-        query = st.text_input(
-            "Query",
-            key="q",
-            bind="query-params",
-            placeholder="A question, or a few words",
-            icon=":material/search:",
-            label_visibility="collapsed",
-        )
+        query = ask_query("compare")
         bm25 = st.toggle("BM25 as another column", key="bm25", bind="query-params")
         _show_missing(found)
         indexed = _indexed(found)
         ordered = [*(each for each in POOLINGS if each in indexed), *(each for each in indexed if each not in POOLINGS)]
         names = (*ordered, *([BM25] if bm25 or not ordered else []))
-        _show_comparison(found, (query or "").strip(), names)
+        _show_comparison(found, query, names)
         st.divider()
         show_own_test(found, (*ordered, BM25), NAMES)
         if place() is not None:
-            show_in_dialog((query or "").strip())
+            show_in_dialog(query)
 
 
 through_app()

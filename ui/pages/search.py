@@ -11,6 +11,7 @@ from ui.components.filters import filter_of, show_filters
 from ui.components.frontend import show_from_top
 from ui.components.hits import show_hits
 from ui.components.markup import tag, text
+from ui.components.query import ask_query
 from ui.components.session import attempt, has_collection, key_of, searcher, through_app
 from ui.components.viewer import place, show_viewer
 
@@ -28,19 +29,11 @@ def _search(
 
 def _show_controls(found: Searcher, *, modes: bool) -> tuple[str, str, Filter]:
     """Show the search box, the modes where they matter, and what narrows the search; all stand in the address."""
-    query = st.text_input(
-        "Search",
-        key="q",
-        bind="query-params",
-        placeholder="A question, or a few words",
-        icon=":material/search:",
-        label_visibility="collapsed",
-        on_change=_forget_like,
-    )
+    query = ask_query("search", _forget_like)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         mode = _show_modes() if modes else MODES[0]
         conditions = show_filters(found)
-    return (query or "").strip(), mode, filter_of(conditions)
+    return query, mode, filter_of(conditions)
 
 
 def _show_modes() -> str:
