@@ -4,10 +4,12 @@
 
 Needs the data sets `rfc`, `python-docs` and `linux-docs` (scripts/build_rfc.py, scripts/build_manuals.py; their folder
 is `LMK_RAG_DATASETS`). A collection is made of some RFCs of the split dev and some pages of Python's documentation.
-Questions are made from titles (which the texts of the RFCs here lack), headings and sentences: answerable ones from
+Questions are made from titles (which the texts of the RFCs here lack), headings, sentences, and descriptions of
+functions ("What does shlex.split do?", "How do I split the string s using shell-like syntax?"): answerable ones from
 documents in the collection, unanswerable ones in the same way from documents that are not in it, other RFCs and other
 pages (near) and the kernel's documentation (far), where no document of the collection holds the words that are asked
-for. A logistic regression is fitted on the questions of one half of the documents; both error rates are of the other.
+for. A logistic regression is fitted five times, each time without the questions of a fifth of the documents; the error
+rates are of those. The constants are of all questions.
 """
 
 import argparse
@@ -38,13 +40,23 @@ from lmk_rag.search import Searcher
 
 _SHORTEST, _LONGEST = 3_000, 14_000  # code points of a document: minutes of work, not hours
 _A_DOCUMENT = 2  # questions of each kind
-_MOST = {"in": 240, "near": 180, "far": 120}  # questions
+_MOST = {"in": 120, "near": 80, "far": 40}  # questions
+_FOLDS = 5
 _ABOUT = ("What is {}?", "How does {} work?", "What do the documents say about {}?", "Explain {}.")
 _DEFINES = re.compile(
     r"(?:The |An? )?(?P<subject>[A-Z][\w/-]+(?: [\w/-]+){0,4}) (?P<verb>is|are) "
     r"(?P<rest>(?:an?|the|used|defined) .{20,160})[.]"
 )
-_POINTS = re.compile(r"(?i)(this|that|these|those|it|there|they|such|each|all|any|if|when|note|here|one|what|we|you)\b")
+_DESCRIBES = re.compile(
+    r"^(?P<name>[A-Za-z_]\w*(?:\.\w+)+)\([^\n]*\)(?: *[-→][^\n]*)?\n+(?P<what>[A-Z][a-z]+ [^.\n]{15,300})[.]",
+    re.MULTILINE,
+)
+_VAGUE = {"Deprecated", "If", "Is", "Like", "Return", "Returns", "Same", "See", "Test", "The", "This", "When"}
+_HOW = 7  # words of a description that are asked for
+_POINTS = re.compile(
+    r"(?i)(all|another|any|as|each|for|here|however|if|in|it|its|most|note|one|other|return|since|some|such|that|there|"
+    r"these|they|this|those|we|what|when|where|you)\b"
+)
 _SETS = {"rfc": "dev", "python-docs": "test", "linux-docs": "test"}  # never the RFCs that search is tested on
 out = Console(highlight=False)
 
@@ -65,9 +77,9 @@ class Question:
         return self.place == "in"
 
     @property
-    def held_out(self) -> bool:
-        """Whether it belongs to the half that the error rates are of."""
-        return hashlib.sha256(self.key.encode()).digest()[0] % 2 == 1
+    def fold(self) -> int:
+        """The fifth of the documents that it belongs to."""
+        return hashlib.sha256(self.key.encode()).digest()[0] % _FOLDS
 
 
 def main() -> None:
@@ -133,7 +145,7 @@ def lacks(collection: Collection, words: str) -> bool:
 
 
 def of_documents(dataset: Dataset, keys: Sequence[str], place: str) -> Iterator[Question]:
-    """Make questions from the titles, the headings and the defining sentences of documents."""
+    """Make questions from the titles, the headings, the defining sentences and the functions of documents."""
     asked: dict[str, list[tuple[str, str]]] = {}
     for query, grades in dataset.qrels.items():
         for key in grades:
@@ -143,8 +155,9 @@ def of_documents(dataset: Dataset, keys: Sequence[str], place: str) -> Iterator[
         for kind, words in asked.get(key, ()):
             if kind in ("title", "heading") and len(query_terms(words)) > 1:
                 yield Question(chance.choice(_ABOUT).format(words), key, kind, place, words)
-        made = list(of_sentences(dataset.corpus[key], key, place))
-        yield from chance.sample(made, min(len(made), 2 * _A_DOCUMENT))
+        for make in (of_sentences, of_functions):
+            made = list(make(dataset.corpus[key], key, place))
+            yield from chance.sample(made, min(len(made), 2 * _A_DOCUMENT))
 
 
 def of_sentences(text: str, key: str, place: str) -> Iterator[Question]:
@@ -155,6 +168,16 @@ def of_sentences(text: str, key: str, place: str) -> Iterator[Question]:
             subject, rest = found["subject"], " ".join(found["rest"].split()[:14])
             yield Question(f"What {found['verb']} {subject}?", key, "subject", place, subject)
             yield Question(f"What {found['verb']} {rest}?", key, "predicate", place, rest)
+
+
+def of_functions(text: str, key: str, place: str) -> Iterator[Question]:
+    """Ask what a function does, and how to do what its description says it does."""
+    for found in _DESCRIBES.finditer(text):
+        words = found["what"].split()
+        yield Question(f"What does {found['name']} do?", key, "function", place, found["name"])
+        what = " ".join([words[0].lower(), *words[1:_HOW]]).rstrip(",;:(")
+        if words[0] not in _VAGUE and len(query_terms(what)) > 2:
+            yield Question(f"How do I {what}?", key, "how", place, what)
 
 
 def measure(searcher: Searcher, question: Question) -> dict[str, float]:
@@ -176,17 +199,20 @@ def fit(rows: npt.NDArray[np.float64], wanted: npt.NDArray[np.float64]) -> npt.N
 
 
 def report(asked: Sequence[Question], rows: npt.NDArray[np.float64], title: str, names: Iterable[str]) -> None:
-    """Fit on one half, print the constants and both error rates of the other."""
+    """Print the constants and both error rates, each of questions that the fit had not seen."""
     wanted = np.array([float(each.answerable) for each in asked])
-    held_out = np.array([each.held_out for each in asked])
-    weights = fit(rows[~held_out], wanted[~held_out])
-    found = rows @ weights[1:] + weights[0] > 0
+    folds = np.array([each.fold for each in asked])
+    found = np.zeros(len(asked), bool)
+    for fold in range(_FOLDS):
+        weights = fit(rows[folds != fold], wanted[folds != fold])
+        found[folds == fold] = rows[folds == fold] @ weights[1:] + weights[0] > 0
+    weights = fit(rows, wanted)
     constants = ", ".join(f'"{name}": {value:.2f}' for name, value in zip(("intercept", *names), weights, strict=True))
     out.print(f"\n{title} = {{{constants}}}", soft_wrap=True)
-    table = Table("questions", "number", "found", "error", title=f"{title}, held-out half")
+    table = Table("questions", "number", "found", "error", title=f"{title}, cross-validated by document")
     for place, answerable in (("in", True), ("near", False), ("far", False)):
-        for kind in ("title", "heading", "subject", "predicate", "all"):
-            chosen = np.array([e.held_out and e.place == place and kind in (e.kind, "all") for e in asked])
+        for kind in ("title", "heading", "subject", "predicate", "function", "how", "all"):
+            chosen = np.array([each.place == place and kind in (each.kind, "all") for each in asked])
             if chosen.any():
                 share = found[chosen].mean()
                 error = 1 - share if answerable else share

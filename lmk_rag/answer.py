@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from indexes.filters import Filter
 from lmk_rag.answering.chat import Chat, ChatError
 from lmk_rag.answering.citations import check
 from lmk_rag.answering.context import Block, build_context
-from lmk_rag.answering.extractive import Findings, look, narrow, quote
-from lmk_rag.answering.followup import History, join, rewrite
+from lmk_rag.answering.extractive import Findings, look, narrow, nearest, quote
+from lmk_rag.answering.followup import History, points_back, rewrite, topic_of
 from lmk_rag.answering.prompt import LACKING, question_messages
 from lmk_rag.answering.records import NOT_FOUND, Answer, Citation
 from lmk_rag.search import Searcher
@@ -69,19 +70,26 @@ def stream(
             return
         except ChatError as error:
             failed = (f"{error} Sentences are quoted instead.",)
-    joined = join(question, history)
-    findings = look(searcher, joined, k, filter)
-    if joined != question:
-        findings = narrow(findings, searcher.collection, question, history[-1][1])
-    quoted = quote(findings)
-    yield Answer(quoted.text, quoted.found, quoted.citations, None, (*failed, *quoted.notes))
+    quoted = _quoted(searcher, question, history, k, filter)
+    yield replace(quoted, notes=(*failed, *quoted.notes))
+
+
+def _quoted(searcher: Searcher, question: str, history: History, k: int, filter: Filter | None) -> Answer:
+    """Quote sentences: for a follow-up those that it can mean, else, where it can stand alone, as if it did."""
+    topic = topic_of(question, history)
+    if topic or (history and points_back(question)):
+        findings = look(searcher, question, k, filter, topic)
+        quoted = quote(narrow(findings, searcher.collection, question, history[-1][1]))
+        if quoted.found or points_back(question):
+            return quoted
+    return quote(look(searcher, question, k, filter))
 
 
 def _written(findings: Findings, chat: Chat) -> Iterator[str | Answer]:
     """Let a model write the answer over numbered passages, then check it."""
     blocks = build_context(findings.results.hits, findings.pages)
     if not blocks:
-        yield Answer(NOT_FOUND, found=False, model=chat.name, notes=findings.results.notes)
+        yield Answer(NOT_FOUND, False, (), chat.name, findings.results.notes, nearest(findings))
         return
     pieces = []
     for piece in chat.stream(question_messages(findings.results.query, blocks)):
@@ -93,7 +101,7 @@ def _written(findings: Findings, chat: Chat) -> Iterator[str | Answer]:
 def _checked(written: str, blocks: list[Block], chat: Chat, findings: Findings) -> Answer:
     notes = findings.results.notes
     if not written.strip() or _says_lacking(written):
-        return Answer(NOT_FOUND, found=False, model=chat.name, notes=notes)
+        return Answer(NOT_FOUND, False, (), chat.name, notes, nearest(findings))
     text, citations, doubts = check(written, blocks)
     if not citations:
         doubts.append("The answer cites no passage, so that nothing in it is checked.")

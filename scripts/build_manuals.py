@@ -1,9 +1,9 @@
-"""Build the data sets ``python-docs``, ``python-sections`` and ``linux-docs`` from Debian packages.
+"""Build ``python-docs``, ``python-sections``, ``linux-docs`` and, for development, ``django-docs`` from Debian packages.
 
     python scripts/build_manuals.py FOLDER... [--out DATASETS]
 
-FOLDERs are the unpacked packages ``python3.11-doc`` and ``linux-doc-6.1``, or ``/usr/share/doc`` where they are
-installed. ``linux-docs`` is a fixed draw of 800 pages beside the whole (``linux-docs-full``).
+FOLDERs are the unpacked packages ``python3.11-doc``, ``linux-doc-6.1`` and ``python-django-doc``, or
+``/usr/share/doc`` where they are installed. ``linux-docs`` is a fixed draw of 800 pages beside the whole (``linux-docs-full``).
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from pathlib import Path
 from lmk_rag.evaluation.beir import Dataset, dataset_folder, save
 from lmk_rag.evaluation.sources.manuals import pages, sections
 from lmk_rag.evaluation.sources.markup import Manual, parse_html, read_bytes
+from lmk_rag.evaluation.sources.rfc import Section
 
 LINUX_PAGES = 800
+_OLD_RELEASES = ("_modules/", "releases/0", "releases/1", "releases/2")
 _NOT_TEXT = re.compile(
     r"(?:^|/)(?:genindex|py-modindex|search|contents|index|download|copyright|changelog|_static|translations)[^/]*(?:/|$)"
 )
@@ -30,12 +32,16 @@ def main() -> None:
     options = parser.parse_args()
     python = manuals(options.folders, "python3.11/html")
     linux = manuals(options.folders, "linux-doc-6.1/html")
+    django = manuals(options.folders, "python-django-doc/html")
     if python:
         put(pages("python-docs", python), options.out)
         put(sections("python-sections", python, limit=1000), options.out)
     if linux:
         put(pages("linux-docs", linux, limit=LINUX_PAGES), options.out)
         put(pages("linux-docs-full", linux), options.out)
+    if django:
+        kept = [(key, untitled(page)) for key, page in django if not key.startswith(_OLD_RELEASES)]
+        put(pages("django-docs", kept), options.out)
 
 
 def manuals(folders: list[Path], root: str) -> list[tuple[str, Manual]]:
@@ -51,6 +57,12 @@ def manuals(folders: list[Path], root: str) -> list[tuple[str, Manual]]:
                 if manual is not None:
                     found[key] = manual
     return sorted(found.items())
+
+
+def untitled(page: Manual) -> Manual:
+    """Take the title away: on Django's pages it is that of the whole documentation, and asks for none of them."""
+    first, *others = page.sections
+    return Manual(title="", sections=(Section(heading="", text=first.text), *others))
 
 
 def put(dataset: Dataset, out: Path) -> None:

@@ -30,16 +30,19 @@ def rewrite(question: str, history: History, chat: Chat) -> str:
     return next((line for line in lines if 0 < len(line) <= _LONGEST), question)
 
 
-def join(question: str, history: History) -> str:
-    """Put the words of the question before in front of one that is short or points back, without a model.
+def topic_of(question: str, history: History) -> str:
+    """Give the words of the question before that one is about which is short or points back, without a model.
 
-    "And for IPv6?" after "What is the largest UDP datagram?" becomes "largest UDP datagram And for IPv6?"; a question
-    that was a follow-up itself takes along what it pointed at.
+    For "And for IPv6?" after "What is the largest UDP datagram?" these are "largest UDP datagram"; a question that was
+    a follow-up itself takes along what it pointed at. Empty where a question stands alone.
     """
-    if not history or not (_points_back(question) or len(_words(question)) <= _FEW_WORDS):
-        return question
-    earlier = history[-1][0]
-    return _joined(join(earlier, history[:-1]) if _points_back(earlier) else earlier, question)
+    if not history or not (points_back(question) or len(_words(question)) <= _FEW_WORDS):
+        return ""
+    *before, (earlier, _) = history
+    if points_back(earlier):
+        earlier = f"{topic_of(earlier, before)} {earlier}"
+    present = {word.casefold() for word in _words(question)}
+    return " ".join(word for word in _words(earlier) if word.casefold() not in present)
 
 
 def own_terms(question: str) -> list[str]:
@@ -47,13 +50,9 @@ def own_terms(question: str) -> list[str]:
     return [term for term in query_terms(question) if term not in STOP_WORDS]
 
 
-def _points_back(question: str) -> bool:
+def points_back(question: str) -> bool:
+    """Tell whether a question cannot be understood without the one before."""
     return bool(_POINTING.search(question) or _GOING_ON.match(question))
-
-
-def _joined(earlier: str, question: str) -> str:
-    present = {word.casefold() for word in _words(question)}
-    return " ".join([*(word for word in _words(earlier) if word.casefold() not in present), question])
 
 
 def _words(text: str) -> list[str]:

@@ -42,6 +42,7 @@ class Answer:
         citations: in the order of their numbers.
         model: the language model that wrote the text; None where sentences are quoted.
         notes: what the user should know, one sentence each.
+        nearest: where nothing answers, the best places of the search, which are no answer; not in the JSON.
     """
 
     text: str
@@ -49,6 +50,7 @@ class Answer:
     citations: tuple[Citation, ...] = ()
     model: str | None = None
     notes: tuple[str, ...] = ()
+    nearest: tuple[Citation, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Give the object that ``lmk-rag ask --json`` prints."""

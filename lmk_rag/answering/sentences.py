@@ -11,15 +11,33 @@ import numpy as np
 from sentencex import get_sentence_boundaries
 
 from lmk_rag.answering.terms import QuestionTerms
+from lmk_rag.passages import Passage
 from lmk_rag.search import Hit, Results, Searcher
 
 TERMS_WEIGHT = 0.5
 """What holding all of a question's terms adds to a sentence's cosine."""
+_NO_STATEMENT = 0.1
+"""What a heading, a row of a table or code loses against a sentence that says something."""
+_NUMBER = 0.1
+"""What a number adds where one is asked for."""
 _AROUND = 300
 """Code points looked at on each side of a passage to find where its first and last sentence begin and end."""
 _LONGEST = 500
 """Code points of a sentence, at most: tables and code have no full stops."""
 _WORD = re.compile(r"[^\W\d_]{2,}")
+_BARS = re.compile(r"^[ \t|]*[-=_*~+]{4,}[ \t|]*$|^[ \t]*\|(?=[ \t\n]|$)", re.MULTILINE)
+"""What frames a text: bars at the beginning of its lines, ruled lines."""
+_BLANK = re.compile(r"\n[ \t]*\n")
+_SIGNATURE = re.compile(
+    r"(?:(?:abstractmethod|async|class|classmethod|coroutine|def|exception|staticmethod) +)*"
+    r"@?[^\W\d][\w.]*\(.*\)(?:\s*(?:->|→)\s*\S+)?:?",
+    re.DOTALL,
+)
+"""How a function is called: no quote by itself, but what a description of it begins with."""
+_STATEMENT = re.compile(
+    r"[\"'(\u201c\u2018@]?\w(?:(?!>>>|\|[^|\n]*\|).)*[.!?\u3002\uff01\uff1f][\"')\]\u201d\u2019\xbb]*", re.DOTALL
+)
+_DIGIT = re.compile(r"(?<![\[\w.-])\d")
 _STOP = re.compile(r"[.!?:;\u3002\uff01\uff1f][\"')\]\u201d\u2019\xbb]*$")
 _LEADERS = re.compile(r"(?:\.[ \t]?){4,}")
 """Dots that lead to a page number, in a table of contents."""
@@ -37,7 +55,8 @@ class Sentence:
         end: code point after the last.
         text: ``page_text[start:end]``.
         cosine: with the question, in [-1, 1]; None where the collection has no vectors.
-        share: of the question's terms, rare ones counting more, in [0, 1].
+        share: of the question's terms in it and in the document's title, rare ones counting more, in [0, 1].
+        bonus: what its form adds to the score: below 0 for no statement, above for a number that is asked for.
     """
 
     hit: Hit
@@ -47,52 +66,99 @@ class Sentence:
     text: str
     cosine: float | None
     share: float
+    bonus: float = 0.0
 
     @property
     def score(self) -> float:
-        """How well it answers, higher is better: cosine and share blended, or the share alone."""
-        return self.share if self.cosine is None else self.cosine + TERMS_WEIGHT * self.share
+        """How well it answers, higher is better: cosine and share blended, or the share alone, and the bonus."""
+        return self.bonus + (self.share if self.cosine is None else self.cosine + TERMS_WEIGHT * self.share)
 
 
 def score_sentences(
-    searcher: Searcher, results: Results, pages: Mapping[int, Sequence[str]], terms: QuestionTerms
+    searcher: Searcher,
+    results: Results,
+    passages: Mapping[int, Sequence[Passage]],
+    pages: Mapping[int, Sequence[str]],
+    terms: QuestionTerms,
 ) -> list[Sentence]:
     """Split the passages of the hits into sentences and score each, best first; no text comes twice.
 
     Args:
         searcher: has the encoder that made the collection's vectors.
         results: of the question.
+        passages: of each hit, by the document's id.
         pages: the texts of each hit's pages, by the document's id.
         terms: the question's.
     """
     places: dict[str, tuple[Hit, int, int, int, str]] = {}
     for hit in results.hits:
-        for passage in hit.passages:
+        for passage in passages[hit.id]:
             page = pages[hit.id][passage.page - 1]
             for start, end in sentences_of(page, passage.start, passage.end):
                 text = page[start:end]
-                places.setdefault(" ".join(text.split()).casefold(), (hit, passage.page, start, end, text))
+                places.setdefault(plain(text).casefold(), (hit, passage.page, start, end, text))
     found = list(places.values())
     cosines = _cosines(searcher, results, [each[-1] for each in found])
-    scored = [Sentence(*each, cosine, terms.share(each[-1])) for each, cosine in zip(found, cosines, strict=True)]
+    scored = [
+        Sentence(*each, cosine, terms.share(f"{each[0].title} {each[-1]}"), _bonus(each[-1], terms))
+        for each, cosine in zip(found, cosines, strict=True)
+    ]
     return sorted(scored, key=lambda each: -each.score)
+
+
+def plain(text: str) -> str:
+    """Put a quote on one line, without the bars that frame it."""
+    return " ".join(_BARS.sub("", text).split())
+
+
+def _bonus(text: str, terms: QuestionTerms) -> float:
+    if not _STATEMENT.fullmatch(plain(text)):
+        return -_NO_STATEMENT
+    return _NUMBER if terms.wants_number and _DIGIT.search(text) else 0.0
 
 
 def sentences_of(page: str, start: int, end: int) -> list[tuple[int, int]]:
     """List the borders of the sentences that a piece [start, end) of a page touches.
 
-    Headings and crumbs are left out, unless there is nothing else.
+    A description begins with the signature above it. Headings and crumbs are left out, unless there is nothing else.
     """
     low, high = max(start - _AROUND, 0), min(end + _AROUND, len(page))
+    text = _BARS.sub(lambda bars: " " * len(bars[0]), page[low:high])
     found: list[tuple[int, int]] = []
-    for each in get_sentence_boundaries("en", page[low:high]):
-        first, last = low + each["start_index"], low + each["end_index"]
-        whole = (first > low or low == 0) and (last < high or high == len(page))
-        if whole and first < end and last > start:
-            found += _pieces(page, first, last)
+    for first, last in _described(text, low > 0, high < len(page)):
+        if low + first < end and low + last > start:
+            found += [(low + a, low + b) for a, b in _pieces(text, first, last)]
     found = found or list(_pieces(page, start, end))  # no border is near
     found = [each for each in found if not _LEADERS.search(page[slice(*each)])]
     return [each for each in found if _says_something(page[slice(*each)])] or found
+
+
+def _described(text: str, cut_before: bool, cut_after: bool) -> Iterator[tuple[int, int]]:
+    """List the whole sentences of a text, each signature joined with the sentence that follows."""
+    signature: int | None = None
+    for first, last in _split(text):
+        piece = text[first:last].strip()
+        if not piece or (cut_before and first == 0) or (cut_after and last == len(text)):
+            continue
+        if _SIGNATURE.fullmatch(piece):
+            signature = first
+            continue
+        yield (first if signature is None or last - signature > _LONGEST else signature), last
+        signature = None
+
+
+def _split(text: str) -> Iterator[tuple[int, int]]:
+    """Split a text at the ends of its sentences and at lines that are blank."""
+    first = 0
+    for each in get_sentence_boundaries("en", text):
+        last = each["end_index"]
+        if text[last - 1] == "." and text[last : last + 1].strip():
+            continue  # "collections.Counter" is one word
+        for blank in _BLANK.finditer(text, first, last):
+            yield first, blank.start()
+            first = blank.end()
+        yield first, last
+        first = last
 
 
 def _pieces(page: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -118,5 +184,5 @@ def _cosines(searcher: Searcher, results: Results, texts: Sequence[str]) -> list
         return [None] * len(texts)
     encoder = searcher.encoder(record)
     asked = encoder.encode_queries([results.query])[0].vector
-    vectors = np.stack([each.vector for each in encoder.encode_documents([" ".join(text.split()) for text in texts])])
+    vectors = np.stack([each.vector for each in encoder.encode_documents([plain(text) for text in texts])])
     return [float(cosine) for cosine in np.clip(vectors @ asked, -1, 1)]

@@ -9,6 +9,7 @@ from lmk_rag.answer import NOT_FOUND, answer, stream
 from lmk_rag.answering.extractive import look
 from lmk_rag.answering.sentences import sentences_of
 from lmk_rag.answering.terms import QuestionTerms
+from lmk_rag.answering.threshold import features
 from lmk_rag.search import Searcher
 
 Make = Callable[..., Searcher]
@@ -64,6 +65,22 @@ def test_a_sentence_that_stands_in_two_files_is_quoted_once(make_searcher: Make)
 def test_what_the_documents_lack_is_not_found(make_searcher: Make, question: str) -> None:
     found = answer(make_searcher(TEXTS), question)
     assert (found.text, found.found, found.citations) == (NOT_FOUND, False, ())
+
+
+def test_where_nothing_answers_the_closest_places_are_told_beside_the_answer(make_searcher: Make) -> None:
+    searcher = make_searcher(TEXTS * 2)
+    found = answer(searcher, "Does zirconium shine at night in the sea?")
+    assert (found.text, found.found, found.citations) == (NOT_FOUND, False, ())
+    assert [each.n for each in found.nearest] == [1, 2]
+    for each, hit in zip(found.nearest, searcher.search("Does zirconium shine at night in the sea?").hits, strict=True):
+        page = searcher.collection.page_texts(each.id)[each.page - 1]
+        assert page[each.start : each.end] == each.quote == hit.passages[0].text
+    assert found.to_json() == {"answer": NOT_FOUND, "found": False, "citations": [], "model": None}
+    assert answer(searcher, "When do whales sing?").nearest == ()
+    assert (
+        len(answer(make_searcher([f"A cup of {name}." for name in ["tea", "milk", "rum", "ale"]]), "gold cup").nearest)
+        == 3
+    )
 
 
 def test_nothing_is_found_in_an_empty_collection(make_searcher: Make) -> None:
@@ -161,3 +178,79 @@ def test_a_sentence_that_a_passage_cuts_is_whole() -> None:
 def test_a_table_of_contents_is_not_quoted() -> None:
     page = "1. Whales sing . . . . . . 12 2. Iron rusts . . . . . . 14\n\nWhales sing in the sea at night."
     assert [page[start:end] for start, end in sentences_of(page, 0, len(page))] == ["Whales sing in the sea at night."]
+
+
+def quoted(page: str) -> list[str]:
+    return [page[start:end] for start, end in sentences_of(page, 0, len(page))]
+
+
+def test_a_signature_is_quoted_with_the_description_below_it() -> None:
+    split = "class knife.Cutter(text, *, at=' ', most=(1, 2))\n\nCut the text into pieces."
+    page = f"knife.blunt()\n\n{split} It takes a while.\n\nknife.sharp(x) -> bool\n\n" + "Far away " * 80
+    assert quoted(page)[:2] == [split, "It takes a while."]
+    assert not any("blunt" in each or "sharp" in each for each in quoted(page))
+
+
+def test_bars_and_rules_frame_a_text() -> None:
+    rule = " |  ------------------"
+    page = f" |  cut(self)\n |      Cut it in two.\n |  \n{rule}\n |  Others:\n |  \n |  It is blunt."
+    assert quoted(page) == ["cut(self)\n |      Cut it in two.", "It is blunt."]
+    assert quoted("a | b is an or of bits.") == ["a | b is an or of bits."]
+
+
+def test_an_answer_is_one_line_without_bars(make_searcher: Make) -> None:
+    found = answer(make_searcher([" |  Whales\n |    sing at night."]), "When do whales sing?")
+    assert found.text == "Whales sing at night. [1]"
+    assert found.citations[0].quote == "Whales\n |    sing at night."
+
+
+@pytest.mark.parametrize(
+    ("question", "terms"),
+    [
+        ("What does shutil.copy2 do?", ["shutil", "copy2"]),
+        ("How does sched_setaffinity work?", ["sched", "setaffinity"]),
+        ("RFC2119 and 2119", ["rfc2119", "2119"]),
+        ('A "blue whale" on IPv6', ["blue whale", "ipv6"]),
+    ],
+)
+def test_an_identifier_counts_once(make_searcher: Make, question: str, terms: list[str]) -> None:
+    assert QuestionTerms(make_searcher(TEXTS).collection, question).terms == terms
+
+
+def test_a_title_counts_for_its_sentences(make_searcher: Make) -> None:
+    found = look(make_searcher(TEXTS), "Text 1: rust eats")
+    assert found.sentences[0].text == "Rust eats iron."
+    assert found.sentences[0].share == pytest.approx(1)
+    assert features(found)["around"] == pytest.approx(1)
+
+
+def test_a_number_is_preferred_where_one_is_asked_for(make_searcher: Make) -> None:
+    texts = ["Whales choose the port by night. The port of whales is 69. Whales keep the port [7]."]
+    assert look(make_searcher(texts), "Which port do whales use?").sentences[0].text == "The port of whales is 69."
+    assert look(make_searcher(texts), "Why do whales use a port?").sentences[0].bonus == 0
+
+
+def test_a_row_of_a_table_is_no_statement(make_searcher: Make) -> None:
+    found = look(make_searcher(["Whales sing at night |2.2 |x| and whales sing by day.\n\nThe whales sing."]), "whales")
+    assert {each.text: each.bonus for each in found.sentences} == {
+        "Whales sing at night |2.2 |x| and whales sing by day.": -0.1,
+        "The whales sing.": 0.0,
+    }
+
+
+def test_what_says_something_is_preferred_to_code_and_headings(make_searcher: Make) -> None:
+    texts = [
+        "Whales sing and whales sing at night\n\n>>> whales sing and whales sing at night.\n\nThe whales sing at night."
+    ]
+    assert look(make_searcher(texts), "whales sing at night").sentences[0].text == "The whales sing at night."
+
+
+def test_passages_by_words_are_looked_at_beside_those_of_the_search(make_searcher: Make) -> None:
+    filler = "Stars shine on and on over the hills. " * 60
+    text = filler.join(f"Zirconium of kind {number} is a metal. " for number in range(8))
+    found = look(make_searcher([text], poolings=("mean",)), "zirconium metal")
+    [hit] = found.results.hits
+    assert found.passages[hit.id][: len(hit.passages)] == list(hit.passages)
+    by_words = found.passages[hit.id][len(hit.passages) :]
+    assert len(by_words) == 2
+    assert all("Zirconium" in each.text and "metal" in each.text for each in by_words)

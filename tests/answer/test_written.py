@@ -8,7 +8,6 @@ import pytest
 from lmk_rag.answer import NOT_FOUND, Answer, answer, stream
 from lmk_rag.answering import chat
 from lmk_rag.answering.context import BUDGET, build_context, count_tokens
-from lmk_rag.answering.followup import join
 from lmk_rag.answering.prompt import as_data
 from lmk_rag.passages import Passage
 from lmk_rag.search import Hit, Searcher
@@ -207,28 +206,6 @@ def test_an_unusable_rewriting_leaves_the_question(make_searcher: Make, rewritte
     model = FakeChat(reply=lambda prompt: rewritten if "rewritten" in prompt else "Whales sing [1].")
     assert answer(make_searcher(TEXTS), QUESTION, model, [("a", "b")]).found
     assert f"Question: {QUESTION}" in model.seen[1]
-
-
-def test_without_a_model_a_follow_up_takes_the_terms_before(make_searcher: Make) -> None:
-    history = [("What eats iron?", "Rust eats iron. [1]"), ("Do whales sing?", "x")]
-    assert join("When do they do it?", history) == "whales sing When do they do it?"
-    assert join("And in IPv6?", [("What is the largest UDP datagram?", "x"), ("And in RFC2119?", "y")]) == (
-        "largest UDP datagram RFC2119 And in IPv6?"  # the question before was a follow-up itself
-    )
-    assert join("How deep is the blue northern sea?", history) == "How deep is the blue northern sea?"
-    assert join(QUESTION, []) == QUESTION
-    searcher = make_searcher(TEXTS)
-    found = answer(searcher, "When do they do that?", history=history)
-    assert "Whales sing in the sea at night." in [each.quote for each in found.citations]
-    again = answer(searcher, "And when do they do that?", history=[*history, ("Do whales sing?", found.text)])
-    assert not {each.quote for each in found.citations} & {each.quote for each in again.citations}
-    before = [("What needs water?", "It needs water and air. [1]")]
-    assert [each.quote for each in answer(searcher, "And iron?", history=before).citations] == [
-        "Paint keeps water away from iron."
-    ]
-    assert not answer(searcher, "And copper?", history=history).found  # not whales once more
-    repeated = answer(searcher, "Do whales sing in the sea?", history=[("Do whales sing in the sea?", found.text)])
-    assert repeated.found  # the same question once more is no follow-up
 
 
 # Context

@@ -1,14 +1,16 @@
 """The Ask page: answers with citations that open their place, a conversation, a model that streams."""
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from lmk_rag.answer import Answer, Citation
+from lmk_rag.answer import NOT_FOUND, Answer, Citation
 from tests.ui.pages import HOSTILE, markdown, shown_html
+from ui.components.session import choose
 
 Open = Callable[..., AppTest]
 pytestmark = pytest.mark.filterwarnings("ignore::lmk_rag.encoding.base_model.ModelWarning")
@@ -140,6 +142,69 @@ def test_a_link_stays_short_and_keeps_the_last_questions(open_page: Open, monkey
     for question in asked:
         app.chat_input[0].set_value(question).run()
     assert app.query_params["question"] == asked[-2:]
+
+
+def test_the_closest_places_are_shown_as_no_answer_and_open(open_page: Open) -> None:
+    app = open_page("ask")
+    app.chat_input[0].set_value("Which zeppelin follows the moon over Zanzibar?").run()
+    html = shown_html(app)
+    assert NOT_FOUND in html
+    assert "No answer, but the closest places" in html
+    assert not [each for each in app.button if str(each.key).startswith("cited-")]
+    near = [each for each in app.button if str(each.key).startswith("near-0-")]
+    assert 1 <= len(near) <= 3
+    near[0].click().run()
+    assert not app.exception
+    assert app.query_params["at"]
+
+
+def test_each_collection_has_a_conversation_of_its_own(
+    open_page: Open, collection: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = shutil.copytree(collection, tmp_path / "other")
+    histories: list[list[str]] = []
+
+    def stream(searcher: object, question: str, llm: object, history: list[tuple[str, str]]) -> Iterator[Answer]:
+        histories.append([before for before, _ in history])
+        yield Answer(f"To {question}", True)
+
+    monkeypatch.setattr("lmk_rag.answer.stream", stream)
+    app = open_page("ask")
+    app.chat_input[0].set_value("one").run()
+    choose(collection=other)
+    app.query_params.clear()  # as the way through Settings does
+    app.run()
+    assert not app.chat_message
+    app.chat_input[0].set_value("two").run()
+    choose(collection=collection)
+    app.query_params.clear()
+    app.run()
+    assert [each.text[0].value for each in app.chat_message[::2]] == ["one"]
+    assert histories == [[], []]
+
+
+def test_a_link_sends_nothing_to_a_model_before_the_user_says_so(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, str | None]] = []
+
+    def stream(searcher: object, question: str, llm: str | None, history: object) -> Iterator[Answer]:
+        asked.append((question, llm))
+        yield Answer(f"To {question}", True)
+
+    monkeypatch.setattr("lmk_rag.answer.stream", stream)
+    app = open_page("ask")
+    choose(llm="ollama:tiny")
+    app.query_params["question"] = ["one", HOSTILE]
+    app.run()
+    assert asked == []
+    assert [each.value for each in app.text] == ["one", HOSTILE]
+    assert "They would be sent to ollama:tiny" in shown_html(app)
+    app.button(key="agree").click().run()
+    assert asked == [("one", "ollama:tiny"), (HOSTILE, "ollama:tiny")]
+    app.run()
+    assert len(asked) == 2
+    assert not [each for each in app.button if each.key == "agree"]
 
 
 def test_an_answer_is_never_markup(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:

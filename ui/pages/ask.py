@@ -8,13 +8,15 @@ from urllib.parse import quote_plus
 import streamlit as st
 
 from lmk_rag.answer import Answer, Citation, stream
+from lmk_rag.answering.sentences import plain
 from lmk_rag.search import Searcher
 from ui.components.empty import no_collection, nothing_indexed, say
-from ui.components.markup import flowing, shortened, tag, text
+from ui.components.markup import shortened, tag, text
 from ui.components.session import attempt, choices, has_collection, searcher, through_app
 from ui.components.viewer import open_place, place, show_viewer
 
 _QUOTE = 240
+_NEAREST = "No answer, but the closest places that the search found:"
 # Characters of the questions in an address: what mail programs and chats do not cut.
 _LONGEST_LINK = 1800
 
@@ -28,29 +30,35 @@ class Turn:
 
 
 def _turns() -> list[Turn]:
-    turns: list[Turn] = st.session_state.setdefault("turns", [])
-    return turns
+    """Give the conversation about the chosen collection: another one has another."""
+    conversations: dict[str, list[Turn]] = st.session_state.setdefault("conversations", {})
+    return conversations.setdefault(str(choices().collection), [])
 
 
 def _show_answer(answer: Answer, number: int) -> None:
     """Show an answer, what it rests on, and what the user should know about it."""
     st.html(tag("div", text(answer.text), "lr-answer"))
     for citation in answer.citations:
-        _show_citation(citation, number)
+        _show_place(citation, f"cited-{number}-{citation.n}", f"{citation.n} · p. {citation.page}")
+    if answer.nearest:
+        st.html(tag("div", text(_NEAREST), "lr-note"))
+    for citation in answer.nearest:
+        _show_place(citation, f"near-{number}-{citation.n}", f"p. {citation.page}")
     told = f"Written by {answer.model}, over passages of your documents." if answer.model else ""
     for note in [*answer.notes, *([told] if told else [])]:
         st.html(tag("div", text(note), "lr-note"))
 
 
-def _show_citation(citation: Citation, number: int) -> None:
+def _show_place(citation: Citation, key: str, label: str) -> None:
+    """Show a place of a document, with a button that opens it."""
     with st.container(horizontal=True, vertical_alignment="top", wrap=False, gap="small"):
         st.button(
-            f"{citation.n} · p. {citation.page}",
-            key=f"cited-{number}-{citation.n}",
+            label,
+            key=key,
             on_click=open_place,
             args=(citation.id, citation.page, citation.start, citation.end),
         )
-        quoted = shortened(flowing(citation.quote), _QUOTE)
+        quoted = shortened(plain(citation.quote), _QUOTE)
         st.html(tag("div", text(citation.title or citation.path), "lr-cited") + tag("div", text(quoted), "lr-quote"))
 
 
@@ -102,6 +110,27 @@ def _linked() -> list[str]:
     return linked[len(asked) :] if linked[: len(asked)] == asked else []
 
 
+def _agreed(linked: Sequence[str]) -> Sequence[str]:
+    """Give the questions of a link that may be asked: where a model is chosen, only once the user has said so."""
+    llm = choices().llm
+    whole = st.query_params.get_all("question")
+    if not linked or not llm or st.session_state.get("agreed") == whole:
+        return linked
+    with st.container(border=True, key="linked"):
+        several = len(linked) > 1
+        st.html(tag("div", text("The link asks:"), "lr-note"))
+        for question in linked:
+            st.text(question)
+        sent = f"{'They' if several else 'It'} would be sent to {llm}, with passages of your documents."
+        st.html(tag("div", text(sent), "lr-note"))
+        st.button("Ask", key="agree", type="primary", on_click=_agree, args=(whole,))
+    return []
+
+
+def _agree(whole: list[str]) -> None:
+    st.session_state["agreed"] = whole
+
+
 def _keep_link() -> None:
     """Put the conversation's questions into the address, so that a link asks them again."""
     kept = _fitting([turn.question for turn in _turns()])
@@ -146,7 +175,7 @@ def main() -> None:
             return
         _show_clearing()
         asked = st.chat_input("Ask about your documents", key="ask")
-        questions = [asked] if asked and asked.strip() else _linked()
+        questions = [asked] if asked and asked.strip() else _agreed(_linked())
         if place() is None:
             _show_conversation(found, questions)
         else:
