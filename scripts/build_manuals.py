@@ -1,9 +1,10 @@
-"""Build ``python-docs``, ``python-sections``, ``linux-docs`` and, for development, ``django-docs`` from Debian packages.
+"""Build ``python-docs``, ``python-sections``, ``linux-docs`` and ``django-docs`` from Debian packages.
 
     python scripts/build_manuals.py FOLDER... [--out DATASETS]
 
 FOLDERs are the unpacked packages ``python3.11-doc``, ``linux-doc-6.1`` and ``python-django-doc``, or
-``/usr/share/doc`` where they are installed. ``linux-docs`` is a fixed draw of 800 pages beside the whole (``linux-docs-full``).
+``/usr/share/doc`` where they are installed. ``linux-docs`` is a fixed draw of 800 pages beside the whole
+(``linux-docs-full``). ``django-docs`` is for development.
 """
 
 from __future__ import annotations
