@@ -68,7 +68,7 @@ def test_nothing_found_exits_with_0(run: Run, run_json: RunJson, folder: Path) -
         (["search", "x", "--filter", "nonsense"], "nonsense"),
         (["search", "x", "-k", "0"], "-k"),
         (["show", "99"], "There is no document 99"),
-        (["show", "1", "--page", "7"], "Document 1 has 1 pages, not 7"),
+        (["show", "1", "--page", "7"], "Document 1 has 1 page, not 7"),
     ],
 )
 def test_mistakes_are_told_in_a_sentence(run: Run, folder: Path, arguments: list[str], told: str) -> None:
