@@ -18,7 +18,7 @@ class Placed:
         hit: with its rank in this column.
         before: its rank in the first column; None where that does not have it. A near copy counts as the document: of
             two copies, each column may have another one on top.
-        missing: the other columns that have neither it nor a copy.
+        missing: the other columns that have neither it nor a copy, though they have its vector.
     """
 
     hit: Hit
@@ -74,21 +74,32 @@ def compare(
     }
     ranks = {name: {each: hit.rank for hit in results.hits for each in _ids(hit)} for name, results in found.items()}
 
+    lacking = {name: _lacking(searcher, name) for name in names}
+
     def rank(hit: Hit, name: str) -> int | None:
         return min((ranks[name][each] for each in _ids(hit) if each in ranks[name]), default=None)
+
+    def misses(name: str, hit: Hit) -> bool:
+        return rank(hit, name) is None and hit.id not in lacking[name]
 
     return tuple(
         Column(
             name,
             results.score_kind,
             tuple(
-                Placed(hit, rank(hit, names[0]), tuple(other for other in found if rank(hit, other) is None))
+                Placed(hit, rank(hit, names[0]), tuple(other for other in found if misses(other, hit)))
                 for hit in results.hits
             ),
             results.notes,
         )
         for name, results in found.items()
     )
+
+
+def _lacking(searcher: Searcher, name: str) -> frozenset[int]:
+    """Give the documents that have no vector of a pooling yet, of which it can say nothing."""
+    record = searcher.collection.encoder(name) if name != BM25 else None
+    return frozenset(searcher.collection.missing(record.id)) if record else frozenset()
 
 
 def _ids(hit: Hit) -> tuple[int, ...]:

@@ -126,6 +126,7 @@ class Indexer:
         progress: Callable[[int], None] | None = None,
         stop: threading.Event | None = None,
         committed: Callable[[int, int], None] | None = None,
+        begun: Callable[[int, int], None] | None = None,
     ) -> None:
         """Take a collection open for writing and the encoders of its poolings; new ones are registered.
 
@@ -136,6 +137,7 @@ class Indexer:
             stop: when it is set, the batch under way is finished and committed, and no other is begun.
             committed: called after each batch of documents that were in the collection already, with their number and
                 their code points.
+            begun: called before each such batch with its code points, as a size and as code points.
 
         Afterwards ``tokens`` counts the content tokens that were embedded, and ``cut`` names the documents of which
         ``max_tokens`` left some unread, with how many.
@@ -144,6 +146,7 @@ class Indexer:
         self.progress = progress
         self.stop = stop or threading.Event()
         self.committed = committed
+        self.begun = begun
         self.tokens = 0
         self.cut: list[tuple[str, int]] = []
         self.encoders = [
@@ -216,6 +219,9 @@ class Indexer:
         for batch in batches((each for each in missing if each), lambda each: each.characters, limit):
             if self.stop.is_set():
                 break
+            characters = sum(document.characters for document in batch)
+            if self.begun:
+                self.begun(characters, characters)
             texts = [self.collection.text(document.id) for document in batch]
             embeddings = self._embed(record, encoder, texts, [document.text_sha256 for document in batch])
             with self.collection.transaction() as transaction:
@@ -223,7 +229,7 @@ class Indexer:
                     transaction.put_embedding(document.id, record.id, embedding)
             made += len(batch)
             if self.committed:
-                self.committed(len(batch), sum(document.characters for document in batch))
+                self.committed(len(batch), characters)
         return made
 
     def _embed(

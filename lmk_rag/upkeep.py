@@ -77,7 +77,7 @@ def add_pooling(
     with collection.write(f"index {pooling}"):
         refuse_foreign(collection)
         encoder = load_encoder(collection, pooling, Settings(device=device))
-        indexer = Indexer(collection, [encoder], told.tokens, stop, told.finished)
+        indexer = Indexer(collection, [encoder], told.tokens, stop, told.finished, told.embedding)
         [(record, _)] = indexer.encoders
         lacking = set(collection.missing(record.id))
         told.start(len(lacking), sum(each.characters for each in collection.documents() if each.id in lacking))
@@ -128,7 +128,7 @@ def embed_anew(
         wanted = poolings or [record.pooling for record in collection.encoders()]
         sizes = [document.characters for document in collection.documents()]
         told.start(len(sizes) * len(wanted), sum(sizes) * len(wanted))
-        indexer = Indexer(collection, [], told.tokens, stop, told.finished)
+        indexer = Indexer(collection, [], told.tokens, stop, told.finished, told.embedding)
         for pooling in wanted:
             if stop.is_set():
                 break

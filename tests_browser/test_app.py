@@ -154,6 +154,19 @@ def test_2_more_like_this_closes_the_page_and_begins_at_the_top(open_window: Ope
     window.shot("like")
 
 
+def test_2_what_a_lower_hit_opens_is_in_sight(open_window: OpenWindow) -> None:
+    window = open_window()
+    page = window.go("/?q=iron+sea+air+water+bread")
+    opening = page.locator("[class*=st-key-hit-]").last.get_by_role("button", name=re.compile("^Open"))
+    opening.click()
+    viewer = page.locator(".st-key-viewer")
+    expect(viewer).to_be_visible()
+    window.settled()
+    opening.scroll_into_view_if_needed()
+    expect(opening).to_be_in_viewport()
+    expect(viewer.get_by_role("button", name="Close")).to_be_in_viewport()
+
+
 def test_2_the_query_goes_along_to_compare_and_back(open_window: OpenWindow) -> None:
     window = open_window()
     page = window.go("/?q=wet+air")

@@ -42,8 +42,19 @@ def test_a_pooling_that_is_not_indexed_is_an_error(make_collection: Callable[...
 class Found:
     """A searcher whose hits are given by hand: for each pooling, documents with the copies folded under them."""
 
-    def __init__(self, **found: list[tuple[int, ...]]) -> None:
+    def __init__(self, lacking: tuple[int, ...] = (), **found: list[tuple[int, ...]]) -> None:
         self.found = found
+        self.lacking = lacking
+        self.collection = self
+
+    def encoder(self, pooling: str) -> "Found | None":
+        """Only the mean vectors are incomplete."""
+        return self if pooling == "mean" else None
+
+    id = 0
+
+    def missing(self, encoder: int) -> tuple[int, ...]:
+        return self.lacking
 
     def search(self, query: str, k: int, mode: str, pooling: str, **options: object) -> Results:
         hits = [
@@ -61,3 +72,9 @@ def test_a_near_copy_counts_as_the_document() -> None:
         [(4, None, None, ("lmk", "mean")), (2, 1, -1, ())],
         [(5, 2, 1, ("cls",)), (2, 1, -1, ())],
     ]
+
+
+def test_a_document_without_a_vector_is_not_said_to_rank_low() -> None:
+    searcher = Found(lacking=(1,), lmk=[(1,), (2,)], mean=[(3,)])
+    first, _ = compare(cast("Searcher", searcher), "query", ["lmk", "mean"])
+    assert [(each.hit.id, each.missing) for each in first.placed] == [(1, ()), (2, ("mean",))]

@@ -13,6 +13,7 @@ from indexes.collection import Collection
 from ingest.pipeline import Options, Report, ingest
 from lmk_rag.indexing import Settings
 from lmk_rag.jobs import Job
+from lmk_rag.upkeep import add_pooling
 from tests.ui.pages import HOSTILE, boxes, shown_html
 from ui.components.running import Relay
 from ui.components.session import jobs
@@ -231,3 +232,23 @@ def _anew() -> None:
     from ui.components.running import begin_anew
 
     begin_anew()
+
+
+def test_a_pooling_more_moves_within_its_batch(collection: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ui.components.running._CHARACTERS_A_POSITION", 1.0)  # as the tiny vocabulary has
+    job = Watched()
+    with Collection.open(collection) as opened:
+        assert add_pooling(opened, "max", "cpu", Relay(job)) == 5
+    assert len(job.shares) > 0
+    assert 0 < job.shares[0] <= 1
+
+
+def test_a_job_that_is_cancelled_at_once_does_not_say_that_there_was_nothing_to_do(open_page: Open) -> None:
+    def work(job: Job[object]) -> Report:
+        job.start(5, 500)
+        job.cancel()
+        return Report()
+
+    ended(work)
+    shown = shown_html(open_page("library"))
+    assert "cancelled, 5 documents left. Nothing yet, in 0 s." in shown

@@ -24,12 +24,19 @@ SCORES = {"fusion": "score", "cosine": "cosine", "bm25": "BM25"}
 """What a score is called, by its kind."""
 
 
-def show_hits(searcher: Searcher, results: Results) -> None:
-    """Show the hits in order, or a sentence where there are none, after what the search itself has to say."""
+def show_hits(searcher: Searcher, results: Results, *, narrowed: bool = False) -> None:
+    """Show the hits in order, or a sentence where there are none, after what the search itself has to say.
+
+    Args:
+        searcher: that found them.
+        results: what it found.
+        narrowed: filters let through only some of the documents.
+    """
     for note in results.notes:
         st.html(tag("div", text(note), "lr-note"))
     if not results.hits:
-        st.info("Nothing was found. Try other words, or fewer of them.", icon=":material/search_off:")
+        hint = "Under Filters, fewer conditions let more documents through." if narrowed else ""
+        st.info(f"Nothing was found. Try other words, or fewer of them. {hint}", icon=":material/search_off:")
         return
     strips = [
         strip_of(searcher, hit.id, results.query, results.pooling) if results.pooling else () for hit in results.hits

@@ -19,8 +19,8 @@ _LISTED = 20
 _TOLD_FOR = 30.0
 """Seconds for which a page that is shown says that a job has ended well."""
 _LOADING = "Loading the model …"
-_CHARACTERS_A_POSITION = 4.0
-"""As long as nothing has been embedded: English in a vocabulary of word pieces."""
+_CHARACTERS_A_POSITION = 3.0
+"""As long as nothing has been embedded: technical English in a vocabulary of word pieces."""
 _REFUSED = "job-refused"
 """Where a window keeps why its job was not begun, until the run of its script that shows it."""
 
@@ -176,14 +176,14 @@ def _outcome(job: Job[object]) -> str:
     if job.cancelled:
         ended = f"{job.title}: cancelled" + (f", {count(left, 'document')} left" if left > 0 else "")
     if isinstance(outcome, Report):
-        return f"{ended}. {_counted(outcome)}"
+        return f"{ended}. {_counted(outcome, 'nothing yet' if job.cancelled else 'nothing to do')}"
     if outcome is None:  # ended in the middle of a batch
         return f"{ended}." + (f" {count(state.files, 'document')} done." if state.files else "")
     made = sum(outcome.embedded.values()) if isinstance(outcome, Anew) else outcome
     return f"{ended}. {count(made, 'document')} embedded." if isinstance(made, int) else f"{ended}."
 
 
-def _counted(report: Report) -> str:
+def _counted(report: Report, nothing: str) -> str:
     counts = {
         "new": report.indexed,
         "updated": report.updated,
@@ -192,7 +192,7 @@ def _counted(report: Report) -> str:
         "failed": len(report.failed),
         "with remarks": len({path for path, _ in report.warnings}),
     }
-    told = ", ".join(f"{number:,} {name}" for name, number in counts.items() if number) or "nothing to do"
+    told = ", ".join(f"{number:,} {name}" for name, number in counts.items() if number) or nothing
     return f"{told[0].upper()}{told[1:]}, in {report.seconds:.0f} s."
 
 

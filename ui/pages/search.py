@@ -77,7 +77,7 @@ def _show_results(
         if query or like is not None:
             with st.spinner("Searching (the first search loads the model) …"):
                 results = _search(found, key_of(found), query, mode, conditions, like.id if like else None)
-            show_hits(found, results)
+            show_hits(found, results, narrowed=bool(conditions))
         else:
             welcome(found)
     return results
