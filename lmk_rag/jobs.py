@@ -27,6 +27,7 @@ class State:
         batch_began: how many positions there were before it.
         messages: what the user should know, the newest last.
         seconds: since the start, until the end.
+        seconds_before: the first text was embedded: the model was loaded, files were looked for.
     """
 
     files: int = 0
@@ -39,6 +40,12 @@ class State:
     batch_began: int = 0
     messages: tuple[str, ...] = ()
     seconds: float = 0.0
+    seconds_before: float = 0.0
+
+    @property
+    def positions_a_second(self) -> float:
+        """How fast text is embedded."""
+        return self.positions / max(self.seconds - self.seconds_before, 1.0)
 
     @property
     def share(self) -> float:
@@ -119,7 +126,8 @@ class Job(Generic[Outcome]):
 
     def embedding(self, size: int, positions: int) -> None:
         """Know what is embedded from now on: its size, and about how many positions it takes."""
-        self._change(batch=size, batch_positions=positions, batch_began=self._state.positions)
+        before = self._state.seconds_before or time.monotonic() - self._began
+        self._change(batch=size, batch_positions=positions, batch_began=self._state.positions, seconds_before=before)
 
     def message(self, text: str) -> None:
         """Keep a sentence for the user."""

@@ -41,6 +41,8 @@ _DIGIT = re.compile(r"(?<![\[\w.-])\d")
 _STOP = re.compile(r"[.!?:;\u3002\uff01\uff1f][\"')\]\u201d\u2019\xbb]*$")
 _LEADERS = re.compile(r"(?:\.[ \t]?){4,}")
 """Dots that lead to a page number, in a table of contents."""
+_FEWEST_PLAIN = 0.75
+"""The share of letters, digits and white space in a sentence."""
 _FEWEST_WORDS, _FEWEST_WORDS_WITH_STOP = 6, 2
 
 
@@ -129,7 +131,7 @@ def sentences_of(page: str, start: int, end: int) -> list[tuple[int, int]]:
         if low + first < end and low + last > start:
             found += [(low + a, low + b) for a, b in _pieces(text, first, last)]
     found = found or list(_pieces(page, start, end))  # no border is near
-    found = [each for each in found if not _LEADERS.search(page[slice(*each)])]
+    found = [each for each in found if not _is_listing(page[slice(*each)])]
     return [each for each in found if _says_something(page[slice(*each)])] or found
 
 
@@ -171,6 +173,12 @@ def _pieces(page: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         if trimmed > start:
             yield start, trimmed
         start = stop
+
+
+def _is_listing(text: str) -> bool:
+    """Whether it is a line of a table of contents, or names between marks: ``__all__ = ['dump', 'dumps', 'load']``."""
+    plain_ones = sum(each.isalnum() or each.isspace() for each in text)
+    return _LEADERS.search(text) is not None or plain_ones < _FEWEST_PLAIN * len(text)
 
 
 def _says_something(text: str) -> bool:

@@ -184,6 +184,13 @@ def quoted(page: str) -> list[str]:
     return [page[start:end] for start, end in sentences_of(page, 0, len(page))]
 
 
+def test_a_list_of_names_is_not_quoted() -> None:
+    names = "DATA\n    __all__ = ['dump', 'dumps', 'load', 'loads', 'JSONDecoder', 'JSONEncoder', 'detect_encoding']"
+    assert sentences_of(names, 0, len(names)) == []
+    page = f"Serialize an object to a stream.\n\n{names}"
+    assert [page[a:b] for a, b in sentences_of(page, 0, len(page))] == ["Serialize an object to a stream."]
+
+
 def test_a_signature_is_quoted_with_the_description_below_it() -> None:
     split = "class knife.Cutter(text, *, at=' ', most=(1, 2))\n\nCut the text into pieces."
     page = f"knife.blunt()\n\n{split} It takes a while.\n\nknife.sharp(x) -> bool\n\n" + "Far away " * 80

@@ -1,6 +1,7 @@
 """Long work in a thread: progress, an end on request, its outcome and its error, one at a time."""
 
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -32,6 +33,22 @@ def test_progress_and_outcome() -> None:
     assert job.outcome == "done"
     assert job.error is None
     assert job.state().seconds == job.state().seconds
+
+
+def test_what_comes_before_the_first_text_does_not_slow_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 0.0, 20.0, 30.0])  # made, begun, the model is loaded, the end
+    monkeypatch.setattr("lmk_rag.jobs.time", SimpleNamespace(monotonic=lambda: next(clock)))
+
+    def work(job: Job[object]) -> None:
+        job.embedding(50, 500)
+        job.tokens(1000)
+        job.embedding(50, 500)
+
+    job = Job("Indexing", work)
+    job.begin()
+    job._thread.join(SECONDS)
+    assert job.state().seconds == 30
+    assert job.state().positions_a_second == 100  # in the ten seconds after the model was there
 
 
 def test_cancel_is_a_request() -> None:

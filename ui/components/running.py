@@ -162,9 +162,7 @@ def _show_running(job: Job[object]) -> None:
 def _how_far(state: State) -> str:
     parts = [f"{state.files:,} of {count(state.all_files, 'document')}"] if state.all_files else []
     if state.positions:
-        parts.append(
-            f"{count(state.positions, 'token')} embedded, {state.positions / max(state.seconds, 1):,.0f} a second"
-        )
+        parts.append(f"{count(state.positions, 'token')} embedded, {state.positions_a_second:,.0f} a second")
     return " · ".join([*parts, f"{state.seconds:.0f} s"])
 
 
