@@ -54,7 +54,7 @@ def test_an_ingest_moves_while_a_long_document_is_embedded(tmp_path: Path, monke
 
 def test_the_message_follows_what_happens() -> None:
     job: Job[object] = Job("Indexing", lambda job: None)
-    relay = Relay(job)
+    relay = Relay(job, between="Reading files …")
 
     def last(happens: Callable[..., None], *values: object) -> str:
         happens(*values)
@@ -77,10 +77,10 @@ def test_the_message_of_a_pooling_more_follows_too() -> None:
     relay.message("Loading the model …")
     relay.start(2, 200)
     said = []
-    for happens, values in ((relay.tokens, (9,)), (relay.finished, (1, 100)), (relay.tokens, (9,))):
+    for happens, values in ((relay.embedding, (100, 100)), (relay.tokens, (9,)), (relay.finished, (1, 100))):
         happens(*values)
         said.append(job.state().messages[-1])
-    assert said == ["Embedding …"] * 3
+    assert said == ["Embedding …"] * 3  # no file is read between its batches
 
 
 def ended(work: Callable[[Job[object]], object], title: str = "Indexing papers") -> Job[object]:

@@ -18,7 +18,7 @@ _EVERY = 1.0
 _LISTED = 20
 _TOLD_FOR = 30.0
 """Seconds for which a page that is shown says that a job has ended well."""
-_LOADING = "Loading the model …"
+_LOADING, _READING = "Loading the model …", "Reading files …"
 _CHARACTERS_A_POSITION = 3.0
 """As long as nothing has been embedded: technical English in a vocabulary of word pieces."""
 _REFUSED = "job-refused"
@@ -28,9 +28,10 @@ _REFUSED = "job-refused"
 class Relay(Progress):
     """Passes on to a job what happens during an ingest."""
 
-    def __init__(self, job: Job[object], poolings: int = 1) -> None:
-        """Take the job, and how many poolings read each text."""
+    def __init__(self, job: Job[object], poolings: int = 1, between: str = "") -> None:
+        """Take the job, how many poolings read each text, and what to say between two batches."""
         self._job = job
+        self._between = between
         self._first_guess = _CHARACTERS_A_POSITION / max(poolings, 1)
         self._characters = 0
         self._batch = 0
@@ -58,13 +59,14 @@ class Relay(Progress):
 
     def finished(self, files: int, size: int) -> None:
         """Pass on what is done, and say what comes next."""
-        reads, self._batch, self._characters = self._batch > 0, 0, self._characters + self._batch
+        self._characters += self._batch
+        self._batch = 0
         self._job.finished(files, size)
         state = self._job.state()
         if state.files >= state.all_files:
             self._job.message("Finishing …")
-        elif reads:
-            self._job.message("Reading files …")
+        elif self._between:
+            self._job.message(self._between)
 
     def _say_embedding(self) -> None:
         """Say it in place of what went before; an ingest may have said in words of its own what it embeds."""
@@ -86,7 +88,7 @@ def begin_ingest(paths: Sequence[Path], poolings: Sequence[str] = (), *, retry_f
         job.message("Looking for what is new …")
         with Collection.open(chosen.collection) as opened:
             read_by = len(opened.encoders())
-        return job_process.ingest(paths, chosen.collection, options, Relay(job, read_by), job.stop)
+        return job_process.ingest(paths, chosen.collection, options, Relay(job, read_by, _READING), job.stop)
 
     _begin(f"Indexing {count(len(paths), 'file')}" if len(paths) != 1 else f"Indexing {paths[0].name}", work)
 
