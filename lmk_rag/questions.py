@@ -80,9 +80,10 @@ def from_csv(text: str, collection: Collection) -> Questions:
     first, *rows = _rows(text.removeprefix("\ufeff")) or [[]]
     headings = [each.strip().lower() for each in first]
     if not rows or any(each not in headings for each in _HEADINGS):
+        named = ", ".join(filter(None, headings))
         raise ValueError(
-            f"The file has the columns {', '.join(filter(None, headings)) or 'none'}: a question set needs a first "
-            "line with 'query,path' and a line for each question."
+            f"The file {f'has the columns {named}' if named else 'is empty'}: a question set needs a first line with "
+            "'query,path' and a line for each question."
         )
     query, path = map(headings.index, _HEADINGS)
     cells = [[*map(str.strip, row), *[""] * len(headings)] for row in rows]  # a line may be short

@@ -50,7 +50,7 @@ def test_paths_are_found_whole_or_by_an_end_that_one_alone_has(make_collection: 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "has the columns none"),
+        ("", "is empty: a question set needs"),
         ("question,file\na,b\n", "has the columns question, file: a question set needs"),
         ("query,path\n", "has the columns query, path"),
         ('query,path\niron,1.txt\n"whales,0.txt\nbread,2.txt\n', r'The quote \("\) that line 3 of the file opens'),

@@ -67,6 +67,22 @@ def test_citations_open_the_page_with_the_quote(
     assert "Rust does [1]." in shown_html(app)
 
 
+def test_a_place_in_a_text_of_one_page_is_told_by_how_far_in_it_is(
+    open_page: Open, collection: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from indexes.collection import Collection
+
+    with Collection.open(collection) as opened:
+        [moon] = [each for each in opened.documents() if each.path.endswith("moon.txt")]
+        text = opened.page_texts(moon.id)[0]
+    start = text.index("A spring tide")
+    cited = Citation(1, moon.id, moon.path, 1, start, start + 13, "A spring tide", moon.title)
+    monkeypatch.setattr("lmk_rag.answer.stream", answered(Answer("Then [1].", True, (cited,), "tiny:model")))
+    app = open_page("ask")
+    app.chat_input[0].set_value("When?").run()
+    assert app.button(key="cited-0-1").label == f"1 · {100 * start / len(text):.0f} %"
+
+
 def test_the_history_goes_with_the_next_question(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, list[tuple[str, str]]]] = []
 

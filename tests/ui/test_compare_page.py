@@ -95,6 +95,15 @@ def test_the_own_test_measures_each_pooling(open_page: Open) -> None:
     assert app.get("download_button")
 
 
+def test_one_question_has_no_interval(open_page: Open) -> None:
+    app = open_page("compare")
+    app.file_uploader(key="questions").upload("questions.csv", b"query,path\nrust,sea.pdf\n", "text/csv")
+    next(button for button in app.button if button.label == "Run the test").click().run()
+    assert not app.error
+    assert app.dataframe[0].value.loc[3, "nDCG@10"] == "1.000"
+    assert app.dataframe[1].value.loc[3, "512 (1 question)"] == "1.000"
+
+
 def test_an_own_test_without_questions_is_one_sentence(open_page: Open) -> None:
     app = open_page("compare")
     next(button for button in app.button if button.label == "Run the test").click().run()

@@ -89,9 +89,26 @@ def test_filters_of_the_address_narrow_the_search(open_page: Open) -> None:
     assert "Stars" in shown_html(app)
 
 
+def test_what_a_link_asks_for_that_is_not_there_is_said(open_page: Open) -> None:
+    app = open_page(q="sun", type="<b>xyz", mode="fuzzy")
+    html = shown_html(app)
+    assert "The link asks for mode fuzzy, but there is only hybrid, dense, bm25: it was left out." in html
+    assert "The link asks for type &lt;b&gt;xyz, but there is only " in html
+    assert "lr-rank" in html
+    assert "The link asks" not in shown_html(open_page(q="sun", type="pdf", mode="bm25"))
+
+
 def test_nothing_found_is_said(open_page: Open) -> None:
     app = open_page(q="qqqq", mode="bm25")
     assert "Nothing was found" in app.info[0].value
+    assert "Filters" not in app.info[0].value
+    app = open_page(q="qqqq", mode="bm25", type="pdf")
+    assert "Under Filters, fewer conditions let more documents through." in app.info[0].value
+
+
+def test_a_score_says_what_it_means(open_page: Open) -> None:
+    assert 'title="The weight of the words that were found: 0 is none."' in shown_html(open_page(q="sun", mode="bm25"))
+    assert "0 is an average one" in shown_html(open_page(q="sun"))
 
 
 def test_opening_a_passage_draws_its_page_and_the_address_says_so(open_page: Open, collection: Path) -> None:

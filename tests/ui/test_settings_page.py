@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from indexes.collection import Collection
 from lmk_rag.encoding.base_model import ModelError
+from lmk_rag.encoding.checkpoints import SHIPPED
 from tests.ui.pages import markdown, shown_html
 from ui.components.session import choices
 
@@ -53,13 +54,39 @@ def test_a_file_is_no_collection(open_page: Open, collection: Path, tmp_path: Pa
 def test_model_device_and_language_model(open_page: Open) -> None:
     app = open_page("settings")
     assert "lmk: default" in shown_html(app)
-    app.text_input(key="model-name").set_value("some/model")
+    model = str(SHIPPED / "mean")
+    app.text_input(key="model-name").set_value(model)
     app.selectbox(key="device").set_value("cpu")
     app.button(key="use-model").click().run()
     app.text_input(key="llm-name").set_value("ollama:qwen3")
     app.button(key="use-llm").click().run()
     assert not app.exception
-    assert (choices().model, choices().device, choices().llm) == ("some/model", "cpu", "ollama:qwen3")
+    assert (choices().model, choices().device, choices().llm) == (model, "cpu", "ollama:qwen3")
+
+
+def test_a_model_that_is_not_there_is_refused_when_it_is_chosen(open_page: Open, tmp_path: Path) -> None:
+    app = open_page("settings")
+    app.text_input(key="model-name").set_value(str(tmp_path / "no-model"))
+    app.button(key="use-model").click().run()
+    assert not app.exception
+    assert app.text[0].value == f"There is no model folder {tmp_path / 'no-model'}: check the path."
+    assert choices().model == "default"
+
+
+@pytest.mark.parametrize(
+    ("llm", "said"), [("acme:gpt", "is not known"), ("openai:gpt-5.5", "needs a key: set OPENAI_API_KEY")]
+)
+def test_a_language_model_that_cannot_be_had_is_refused_when_it_is_chosen(
+    open_page: Open, llm: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE"):
+        monkeypatch.delenv(name, raising=False)
+    app = open_page("settings")
+    app.text_input(key="llm-name").set_value(llm)
+    app.button(key="use-llm").click().run()
+    assert not app.exception
+    assert said in app.text[0].value
+    assert choices().llm == ""
 
 
 def test_a_device_that_is_not_there_is_refused_when_it_is_chosen(

@@ -7,7 +7,7 @@ import streamlit as st
 
 from lmk_rag.comparison import BM25, Column, Placed
 from lmk_rag.search import Searcher
-from ui.components.hits import SCORES, folded
+from ui.components.hits import folded, scored
 from ui.components.markup import tag, text
 from ui.components.strip import WITHOUT_EVIDENCE, Scale, Strip, scale_of, show_lacking_strip, show_strip, strip_of
 from ui.components.viewer import open_place
@@ -45,7 +45,7 @@ def _show_placed(
         st.html(
             move
             + tag("div", tag("span", f"{hit.rank}", "lr-rank") + text(hit.title or Path(hit.path).name), "lr-title")
-            + tag("div", text(f"{SCORES[column.score_kind]} {hit.score:.3f}"), "lr-meta", hit.path)
+            + tag("div", scored(column.score_kind, hit.score), "lr-meta", hit.path)
             + (tag("div", text(f"not in {missing}"), "lr-meta lr-new") if missing else "")
         )
         if column.name in WITHOUT_EVIDENCE:

@@ -20,7 +20,7 @@ class Conditions:
 
 def show_filters(searcher: Searcher) -> Conditions:
     """Show what a search can be narrowed by, behind one button."""
-    kinds = list(_kinds(searcher, key_of(searcher)))
+    kinds = kinds_of(searcher)
     with st.popover("Filters", icon=":material/tune:"):
         chosen = st.pills("Type", kinds, selection_mode="multi", key="type", bind="query-params")
         path = st.text_input(
@@ -44,6 +44,11 @@ def filter_of(conditions: Conditions) -> Filter:
     if conditions.pages > 1:
         wanted["pages"] = {">=": conditions.pages}
     return Filter.from_dict(wanted)
+
+
+def kinds_of(searcher: Searcher) -> list[str]:
+    """List the kinds of documents that the collection holds."""
+    return list(_kinds(searcher, key_of(searcher)))
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)

@@ -12,16 +12,20 @@ from ui.components.strip import (
     WITHOUT_EVIDENCE,
     Scale,
     Strip,
-    far_into,
     scale_of,
     show_lacking_strip,
     show_strip,
     strip_of,
+    where,
 )
 from ui.components.viewer import close_place, described, open_place
 
-SCORES = {"fusion": "score", "cosine": "cosine", "bm25": "BM25"}
-"""What a score is called, by its kind."""
+_SCORES = {
+    "fusion": ("score", "Words and meaning together, beside the other documents that came near: 0 is an average one."),
+    "cosine": ("cosine", "How alike the meaning is: 1 is the same, 0 has nothing in common."),
+    "bm25": ("BM25", "The weight of the words that were found: 0 is none."),
+}
+"""What a score is called and what it says, by its kind."""
 
 
 def show_hits(searcher: Searcher, results: Results, *, narrowed: bool = False) -> None:
@@ -49,10 +53,9 @@ def show_hits(searcher: Searcher, results: Results, *, narrowed: bool = False) -
 def _show_hit(searcher: Searcher, hit: Hit, results: Results, strip: Strip, scale: Scale) -> None:
     with st.container(border=True, key=f"hit-{hit.id}"):
         name = hit.title or Path(hit.path).name
-        score = f"{SCORES[results.score_kind]} {hit.score:.3f}"
         st.html(
             tag("div", tag("span", f"{hit.rank}", "lr-rank") + text(name), "lr-title")
-            + tag("div", f"{described(hit.kind, hit.pages)} · {text(score)}", "lr-meta")
+            + tag("div", f"{described(hit.kind, hit.pages)} · {scored(results.score_kind, hit.score)}", "lr-meta")
             + tag("div", text(hit.path), "lr-path")
         )
         if results.pooling in WITHOUT_EVIDENCE:
@@ -65,21 +68,20 @@ def _show_hit(searcher: Searcher, hit: Hit, results: Results, strip: Strip, scal
                 lambda page, start, end: open_place(hit.id, page, start, end),
                 one_page=hit.pages == 1,
             )
-        document = searcher.collection.get(hit.id) if hit.pages == 1 else None
+        document = searcher.collection.get(hit.id)
         for number, passage in enumerate(hit.passages):
-            label = far_into(passage.start, document.characters) if document else f"p. {passage.page}"
-            _show_passage(hit, passage, number, label)
+            _show_passage(hit, passage, number, where(document, passage.page, passage.start))
         if hit.folded:
             st.html(folded(hit.folded))
         with st.container(horizontal=True, gap="small"):
             first = hit.passages[0] if hit.passages else None
-            where = (first.page, first.start, first.end) if first else ()
+            at = (first.page, first.start, first.end) if first else ()
             st.button(
                 "Open page" if hit.pages > 1 else "Open",
                 key=f"open-{hit.id}",
                 icon=":material/article:",
                 on_click=open_place,
-                args=(hit.id, *where),
+                args=(hit.id, *at),
             )
             st.button(
                 "More like this",
@@ -101,6 +103,12 @@ def _show_passage(hit: Hit, passage: Passage, number: int, label: str) -> None:
             args=(hit.id, passage.page, passage.start, passage.end),
         )
         st.html(tag("div", marked(*from_first_mark(flowing(passage.text), passage.marks)), "lr-passage"))
+
+
+def scored(kind: str, score: float) -> str:
+    """Give a score with its name, as HTML; a pointer over it says what it means."""
+    name, told = _SCORES[kind]
+    return tag("span", f"{name} {score:.3f}", "", told)
 
 
 def folded(copies: tuple[FoldedHit, ...]) -> str:

@@ -85,7 +85,7 @@ def _show(questions: Questions, measured: list[Measured], titles: Mapping[str, s
                 "lr-note",
             )
         )
-    st.dataframe(pd.DataFrame([_cells(each, titles) for each in measured]), hide_index=True)
+    st.dataframe(pd.DataFrame([_cells(each, titles, len(questions.queries)) for each in measured]), hide_index=True)
     st.caption("nDCG@10 by the tokens of the document that answers, up to:")
     st.dataframe(pd.DataFrame([_length_cells(each, titles) for each in measured]), hide_index=True)
     left, right = st.columns(2, gap="medium")
@@ -99,19 +99,23 @@ def _show(questions: Questions, measured: list[Measured], titles: Mapping[str, s
     )
 
 
-def _cells(each: Measured, titles: Mapping[str, str]) -> dict[str, str]:
+def _cells(each: Measured, titles: Mapping[str, str], questions: int) -> dict[str, str]:
     row = {"pooling": titles.get(each.name, each.name)}
     for name in _SHOWN:
-        low, high = each.intervals[name]
-        row[TITLES[name]] = f"{each.averages[name]:.3f} ({low:.3f} to {high:.3f})"
+        row[TITLES[name]] = _cell(each.averages[name], each.intervals[name], questions)
     return row
+
+
+def _cell(average: float, interval: tuple[float, float], questions: int) -> str:
+    """Give an average with its interval, which one question alone does not have."""
+    low, high = interval
+    return f"{average:.3f} ({low:.3f} to {high:.3f})" if questions > 1 else f"{average:.3f}"
 
 
 def _length_cells(each: Measured, titles: Mapping[str, str]) -> dict[str, str]:
     row = {"pooling": titles.get(each.name, each.name)}
     for name, found in each.by_length.items():
-        low, high = found["ci95"]
-        row[f"{name} ({count(found['queries'], 'question')})"] = f"{found['mean']:.3f} ({low:.3f} to {high:.3f})"
+        row[f"{name} ({count(found['queries'], 'question')})"] = _cell(found["mean"], found["ci95"], found["queries"])
     return row
 
 

@@ -1,8 +1,10 @@
 """The search box of Search and of Compare: its query stands in the address, and goes along from page to page."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import streamlit as st
+
+from ui.components.markup import tag, text
 
 
 def ask_query(page: str, on_change: Callable[[], None] | None = None) -> str:
@@ -23,6 +25,19 @@ def ask_query(page: str, on_change: Callable[[], None] | None = None) -> str:
         on_change=on_change,
     )
     return (query or "").strip()
+
+
+def tell_unknown(name: str, known: Sequence[str]) -> None:
+    """Say what a link asks for that is not there: Streamlit takes it out of the address without a word.
+
+    Args:
+        name: of the address's parameter, before its widget has been made.
+        known: the values that it may have.
+    """
+    unknown = [each for each in st.query_params.get_all(name) if each not in known]
+    if unknown:
+        told = f"The link asks for {name} {', '.join(unknown)}, but there is only {', '.join(known)}: it was left out."
+        st.html(tag("div", text(told), "lr-note"))
 
 
 def _bring_along(page: str) -> None:

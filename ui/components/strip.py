@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from indexes.records import StoredDocument
 from lmk_rag.results import StripCell
 from lmk_rag.search import Searcher
 from ui.components.frontend import component
@@ -82,6 +83,19 @@ _LONG = 10_000
 def far_into(start: int, characters: int) -> str:
     """Say how far into a text of so many characters a place is."""
     return f"{100 * start / max(characters, 1):.{characters > _LONG:d}f} %"
+
+
+def where(document: StoredDocument | None, page: int, start: int) -> str:
+    """Name a place of a document: its page, or where there is but one, how far into the text it is.
+
+    Args:
+        document: None where it has been removed.
+        page: from 1 on.
+        start: code points into the page's text.
+    """
+    if document is None or document.pages > 1:
+        return f"p. {page}"
+    return far_into(start, document.characters)
 
 
 def show_lacking_strip(pooling: str) -> None:

@@ -13,6 +13,7 @@ from lmk_rag.search import Searcher
 from ui.components.empty import no_collection, nothing_indexed, say
 from ui.components.markup import shortened, tag, text
 from ui.components.session import attempt, choices, has_collection, searcher, through_app
+from ui.components.strip import where
 from ui.components.viewer import open_place, place, show_viewer
 
 _QUOTE = 240
@@ -35,18 +36,22 @@ def _turns() -> list[Turn]:
     return conversations.setdefault(str(choices().collection), [])
 
 
-def _show_answer(answer: Answer, number: int) -> None:
+def _show_answer(found: Searcher, answer: Answer, number: int) -> None:
     """Show an answer, what it rests on, and what the user should know about it."""
     st.html(tag("div", text(answer.text), "lr-answer"))
     for citation in answer.citations:
-        _show_place(citation, f"cited-{number}-{citation.n}", f"{citation.n} · p. {citation.page}")
+        _show_place(citation, f"cited-{number}-{citation.n}", f"{citation.n} · {_where(found, citation)}")
     if answer.nearest:
         st.html(tag("div", text(_NEAREST), "lr-note"))
     for citation in answer.nearest:
-        _show_place(citation, f"near-{number}-{citation.n}", f"p. {citation.page}")
+        _show_place(citation, f"near-{number}-{citation.n}", _where(found, citation))
     told = f"Written by {answer.model}, over passages of your documents." if answer.model else ""
     for note in [*answer.notes, *([told] if told else [])]:
         st.html(tag("div", text(note), "lr-note"))
+
+
+def _where(found: Searcher, citation: Citation) -> str:
+    return where(found.collection.get(citation.id), citation.page, citation.start)
 
 
 def _show_place(citation: Citation, key: str, label: str) -> None:
@@ -82,7 +87,7 @@ def _show_conversation(found: Searcher, questions: Sequence[str]) -> None:
         with st.chat_message("user", avatar=":material/person:"):
             st.text(turn.question)
         with st.chat_message("assistant", avatar=":material/menu_book:"):
-            _show_answer(turn.answer, number)
+            _show_answer(found, turn.answer, number)
     if not questions and not _turns():
         _show_start()
     for question in questions:
@@ -98,7 +103,7 @@ def _ask(found: Searcher, question: str) -> bool:
     with st.chat_message("assistant", avatar=":material/menu_book:"):
         answer = _answer(found, question)
         if answer is not None:
-            _show_answer(answer, len(_turns()))
+            _show_answer(found, answer, len(_turns()))
             _turns().append(Turn(question, answer))
     return answer is not None
 

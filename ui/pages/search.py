@@ -7,11 +7,11 @@ from indexes.records import StoredDocument
 from lmk_rag.results import MODES, Results
 from lmk_rag.search import Searcher
 from ui.components.empty import no_collection, nothing_indexed, welcome
-from ui.components.filters import filter_of, show_filters
+from ui.components.filters import filter_of, kinds_of, show_filters
 from ui.components.frontend import show_from_top
 from ui.components.hits import show_hits
 from ui.components.markup import tag, text
-from ui.components.query import ask_query
+from ui.components.query import ask_query, tell_unknown
 from ui.components.session import attempt, has_collection, key_of, searcher, through_app
 from ui.components.viewer import place, show_viewer
 
@@ -30,6 +30,8 @@ def _search(
 def _show_controls(found: Searcher, *, modes: bool) -> tuple[str, str, Filter]:
     """Show the search box, the modes where they matter, and what narrows the search; all stand in the address."""
     query = ask_query("search", _forget_like)
+    tell_unknown("mode", MODES)
+    tell_unknown("type", kinds_of(found))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         mode = _show_modes() if modes else MODES[0]
         conditions = show_filters(found)

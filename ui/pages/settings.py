@@ -3,7 +3,7 @@
 import streamlit as st
 
 from lmk_rag.encoding.base_model import ModelError
-from lmk_rag.encoding.checkpoints import shipped_poolings
+from lmk_rag.encoding.checkpoints import resolve, shipped_poolings
 from ui.components.markup import tag, text
 from ui.components.session import attempt, choices, choose, has_collection, path_named, searcher, through_app
 
@@ -39,9 +39,11 @@ def _show_model() -> None:
             )
             device = st.selectbox("Device", DEVICES, index=DEVICES.index(choices().device), key="device")
             if st.form_submit_button("Use", type="primary", key="use-model"):
-                with attempt():
+                with attempt(), st.spinner("Looking for the model (one of the hub is downloaded now) …"):
+                    chosen = (model or "").strip() or "default"
                     _check_device(device or "auto")
-                    choose(model=(model or "").strip() or "default", device=device or "auto")
+                    _check_model(chosen)
+                    choose(model=chosen, device=device or "auto")
                     st.rerun()
 
 
@@ -55,6 +57,12 @@ def _check_device(device: str) -> None:
         raise ValueError(
             f"This machine has no {device} device that can be used: choose auto, which takes the best there is, or cpu."
         ) from error
+
+
+def _check_model(model: str) -> None:
+    """Refuse a model that there is not, now and not when documents are waiting for it."""
+    if model != choices().model:
+        resolve(model)
 
 
 def _made_with() -> str:
@@ -87,8 +95,20 @@ def _show_language_model() -> None:
                     raise ValueError(
                         f"{chosen} names no provider: write for example ollama:{chosen}, or leave it empty."
                     )
+                if chosen:
+                    _check_language_model(chosen)
                 choose(llm=chosen)
                 st.rerun()
+
+
+def _check_language_model(llm: str) -> None:
+    """Refuse a provider that is not known, a package or a key that is missing; whether it answers, a question tells."""
+    from lmk_rag.answering.chat import Chat, ChatError  # loads LangChain, which the page itself can do without
+
+    try:
+        Chat.load(llm)
+    except ChatError as error:
+        raise ValueError(str(error)) from error
 
 
 def main() -> None:
