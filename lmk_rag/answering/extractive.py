@@ -1,7 +1,7 @@
 """The answer without a language model: the sentences that answer best, quoted."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from indexes.collection import Collection
@@ -19,6 +19,8 @@ _MOST_NEAR = 3
 _NUMBERS = re.compile(r"\s*\[\d+\]\s*")
 _BY_WORDS = 2
 """Passages of each document that are chosen by the question's words alone, beside those of the search."""
+_DEFINITION = 300
+"""Code points from where a definition begins: the signature of a function may be long."""
 _SAME_WORDS = 0.8
 _NEAR_BEST = 0.2
 """How far below the best sentence's score another may stand to be quoted beside it."""
@@ -30,8 +32,8 @@ class Findings:
 
     Attributes:
         results: the hits.
-        passages: of each hit, where it matches by evidence and where the question's words stand together, by the
-            document's id.
+        passages: of each hit, where it matches by evidence, where the question's words stand together, and where it
+            may say what a thing is that is asked for, by the document's id.
         pages: the texts of each hit's pages, by the document's id.
         terms: the question's.
         sentences: those of the passages, best first.
@@ -58,8 +60,18 @@ def look(searcher: Searcher, question: str, k: int = 4, filter: Filter | None = 
         results = searcher.search(f"{topic} {question}" if topic else question, k=k, filter=filter)
         pages = {hit.id: searcher.collection.page_texts(hit.id) for hit in results.hits}
         terms = QuestionTerms(searcher.collection, question, topic)
-    passages = {hit.id: [*hit.passages, *from_terms(pages[hit.id], terms.terms, _BY_WORDS)] for hit in results.hits}
+    passages = {
+        hit.id: [*hit.passages, *from_terms(pages[hit.id], terms.terms, _BY_WORDS), *_defining(pages[hit.id], terms)]
+        for hit in results.hits
+    }
     return Findings(results, passages, pages, terms, score_sentences(searcher, results, passages, pages, terms))
+
+
+def _defining(pages: Sequence[str], terms: QuestionTerms) -> Iterator[Passage]:
+    """Point to where a document may say what the question asks the meaning of."""
+    for page, start in terms.definition.places(pages) if terms.definition else ():
+        text = pages[page - 1][start : start + _DEFINITION]
+        yield Passage(page, start, start + len(text), text, 0.0)
 
 
 def narrow(findings: Findings, collection: Collection, question: str, said: str) -> Findings:

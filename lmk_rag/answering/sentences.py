@@ -20,6 +20,8 @@ _NO_STATEMENT = 0.1
 """What a heading, a row of a table or code loses against a sentence that says something."""
 _NUMBER = 0.1
 """What a number adds where one is asked for."""
+_DEFINITION = 0.2
+"""What saying what a thing is adds where that is asked."""
 _AROUND = 300
 """Code points looked at on each side of a passage to find where its first and last sentence begin and end."""
 _LONGEST = 500
@@ -37,6 +39,11 @@ _SIGNATURE = re.compile(
 _STATEMENT = re.compile(
     r"[\"'(\u201c\u2018@]?\w(?:(?!>>>|\|[^|\n]*\|).)*[.!?\u3002\uff01\uff1f][\"')\]\u201d\u2019\xbb]*", re.DOTALL
 )
+_REFERS = re.compile(
+    r"(?:\W*(?:please |also )?(?:see|refer to|consult|compare)\b|for (?:\w+ ){0,4}(?:details|information|more),? )",
+    re.IGNORECASE,
+)
+"""What sends the reader elsewhere."""
 _DIGIT = re.compile(r"(?<![\[\w.-])\d")
 _STOP = re.compile(r"[.!?:;\u3002\uff01\uff1f][\"')\]\u201d\u2019\xbb]*$")
 _LEADERS = re.compile(r"(?:\.[ \t]?){4,}")
@@ -58,7 +65,8 @@ class Sentence:
         text: ``page_text[start:end]``.
         cosine: with the question, in [-1, 1]; None where the collection has no vectors.
         share: of the question's terms in it and in the document's title, rare ones counting more, in [0, 1].
-        bonus: what its form adds to the score: below 0 for no statement, above for a number that is asked for.
+        bonus: what its form adds to the score: below 0 for no statement or a mere reference, above for a number
+            or a definition that is asked for.
     """
 
     hit: Hit
@@ -114,8 +122,11 @@ def plain(text: str) -> str:
 
 
 def _bonus(text: str, terms: QuestionTerms) -> float:
-    if not _STATEMENT.fullmatch(plain(text)):
+    said = plain(text)
+    if not _STATEMENT.fullmatch(said) or _REFERS.match(said):
         return -_NO_STATEMENT
+    if terms.definition and terms.definition.begins(said):
+        return _DEFINITION
     return _NUMBER if terms.wants_number and _DIGIT.search(text) else 0.0
 
 

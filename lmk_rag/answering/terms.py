@@ -5,6 +5,8 @@ import re
 
 from indexes.collection import Collection
 from indexes.query import STOP_WORDS, query_terms
+from lmk_rag.answering.definitions import Definition
+from lmk_rag.answering.words import as_typed, written
 
 _ASKING = frozenset(
     """
@@ -14,9 +16,9 @@ _ASKING = frozenset(
     """.split()  # noqa: SIM905 - a list would take a line a word
 )
 """Words that ask rather than say what about."""
-_ENDINGS = re.compile(r"(?:ations?|ings?|ies|ied|ers?|ed|es|s|e|y)$")
-_SHORTEST_STEM = 4
 _TYPED = re.compile(r"[^\W_]+")
+_IDENTIFIER = re.compile(r"\w+(?:(?:\.|::|->)\w+)+|\w*_\w+|\w+(?=\()")
+"""A name of a program's: "json.dump", "lru_cache", "dump()"; another ending makes another name of it."""
 _OWN = 3 / 4
 """How much of a follow-up's weight its own words have; the rest is that of what it is about."""
 _NUMBER = re.compile(
@@ -32,6 +34,7 @@ class QuestionTerms:
     Attributes:
         terms: the words and quoted phrases that say what the question is about, for a follow-up with those of its
             topic behind them; an identifier counts once, not with each of its parts.
+        definition: of what the question asks the meaning of; None where it asks something else.
         wants_number: whether it asks how many, how large, which port.
     """
 
@@ -48,9 +51,12 @@ class QuestionTerms:
             own = [term for term in own if term not in STOP_WORDS]
         about = [term for term in _terms(topic) if term not in own] if topic else []
         self.terms = own + about
+        self.definition = Definition.asked(question)
         self.wants_number = _NUMBER.search(question) is not None
-        self._weighted = _weighted(collection, own, _OWN if about else 1.0)
-        self._weighted += _weighted(collection, about, 1 - _OWN if own else 1.0)
+        typed = " ".join(_IDENTIFIER.findall(f"{topic} {question}"))
+        names = frozenset(_TYPED.findall(typed.lower()))
+        self._weighted = _weighted(collection, own, names, _OWN if about else 1.0)
+        self._weighted += _weighted(collection, about, names, 1 - _OWN if own else 1.0)
 
     def share(self, text: str) -> float:
         """Tell how much of the question's weight stands in a text: 0 for none of its terms, 1 for all."""
@@ -72,20 +78,19 @@ def _counts(term: str, typed: set[str], found: list[str]) -> bool:
     return "".join(words) not in typed and any(len(word) > 1 and word not in found for word in words)
 
 
-def _weighted(collection: Collection, terms: list[str], whole: float) -> list[tuple[float, re.Pattern[str]]]:
-    """Weigh terms by their rarity, together as much as they are to weigh."""
+def _weighted(
+    collection: Collection, terms: list[str], names: frozenset[str], whole: float
+) -> list[tuple[float, re.Pattern[str]]]:
+    """Weigh terms by their rarity, together as much as they are to weigh; those in names are found as they are."""
     documents = collection.count()
     weights = [math.log1p(documents / (1 + count)) for count in collection.holding(terms)]
     total = sum(weights)
-    return [(whole * weight / total, _pattern(term)) for weight, term in zip(weights, terms, strict=True) if total]
+    return [
+        (whole * weight / total, _pattern(as_typed(term) if names.issuperset(term.split()) else written(term)))
+        for weight, term in zip(weights, terms, strict=True)
+        if total
+    ]
 
 
-def _pattern(term: str) -> re.Pattern[str]:
-    """Make a pattern that finds a term whatever its case and ending: "addresses" finds "Address"."""
-    words = [re.escape(word) for word in term.split()[:-1]] + [re.escape(_stem(term.rsplit(maxsplit=1)[-1]))]
-    return re.compile(r"(?<![^\W_])" + r"[\W_]+".join(words), re.IGNORECASE)
-
-
-def _stem(word: str) -> str:
-    ending = _ENDINGS.search(word)
-    return word[: ending.start()] if ending and ending.start() >= _SHORTEST_STEM else word
+def _pattern(found: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![^\W_]){found}", re.IGNORECASE)

@@ -6,6 +6,7 @@ import pytest
 
 from indexes.filters import Filter
 from lmk_rag.answer import NOT_FOUND, answer, stream
+from lmk_rag.answering.definitions import Definition
 from lmk_rag.answering.extractive import look
 from lmk_rag.answering.sentences import sentences_of
 from lmk_rag.answering.terms import QuestionTerms
@@ -261,3 +262,69 @@ def test_passages_by_words_are_looked_at_beside_those_of_the_search(make_searche
     by_words = found.passages[hit.id][len(hit.passages) :]
     assert len(by_words) == 2
     assert all("Zirconium" in each.text and "metal" in each.text for each in by_words)
+
+
+def test_a_name_of_a_program_is_found_as_it_is_written(make_searcher: Make) -> None:
+    collection = make_searcher(["json dump", "json dumps", "sched_setaffinity"]).collection
+    named = QuestionTerms(collection, "What does json.dump do?")
+    assert named.share("dump(obj, fp) serializes to JSON") == pytest.approx(1)
+    assert named.share("json.dumps(obj) gives a str") < 1
+    assert QuestionTerms(collection, "What does dump() do?").share("dumps") == 0
+    assert QuestionTerms(collection, "How are dumps made?").share("a dump") > 0
+    assert QuestionTerms(collection, "What is sched_setaffinity?").share("sched_setaffinity_np sets it") == 1
+
+
+@pytest.mark.parametrize(
+    ("question", "defines", "says"),
+    [
+        ("What is a deque?", True, "Deques are a generalization of stacks and queues."),
+        ("What is TFTP?", True, "The Trivial File Transfer Protocol (TFTP) is simple."),
+        ("What's TFTP?", True, "TFTP (RFC 1350) stands for Trivial File Transfer Protocol."),
+        ("What are certificates?", False, "A certificate binds a name, and is signed. A certificate chain is a list."),
+        ("What is a deque?", False, "To the left of a deque, append."),
+        ("What is a whale song?", True, "Whale song is loud."),
+        ("What does json.dump do?", True, "json.dump(obj, fp, *, indent=None) Serialize obj to fp."),
+        ("How does dump() work?", True, "class json.dump(obj, fp) Serialize obj to fp."),
+        ("What does json.dump do?", False, "json.dumps(obj) Serialize obj to a str."),
+        ("What does NAT stand for?", True, "Network Address Translation (NAT) is a method."),
+    ],
+)
+def test_what_a_thing_is_is_told_by_the_sentence_that_says_so(question: str, defines: bool, says: str) -> None:
+    definition = Definition.asked(question)
+    assert definition is not None
+    assert definition.begins(says) is defines
+
+
+@pytest.mark.parametrize(
+    "question", ["How deep is the sea?", "What is ?", "What does rust eat?", "When do whales work?"]
+)
+def test_not_every_question_asks_what_a_thing_is(question: str) -> None:
+    assert Definition.asked(question) is None
+
+
+def test_a_sentence_that_defines_comes_before_one_that_mentions(make_searcher: Make) -> None:
+    searcher = make_searcher(["Whale song whale song goes on. Nobody hears it. Whale song is a way of whales to talk."])
+    scores = {each.text: each.bonus for each in look(searcher, "What is a whale song?").sentences}
+    assert scores["Whale song is a way of whales to talk."] > scores["Whale song whale song goes on."] == 0
+
+
+def test_a_mere_reference_comes_after_a_sentence_that_says_something(make_searcher: Make) -> None:
+    searcher = make_searcher(["Please see the page about copying a file. Copying a file takes the function copyfile."])
+    best, other = look(searcher, "copying a file").sentences
+    assert best.text.startswith("Copying")
+    assert other.bonus < 0 == best.bonus
+
+
+def test_a_definition_far_from_what_matches_is_quoted(make_searcher: Make) -> None:
+    before, after = "Whale song, whale song at night! " * 60, "Whale song again. " * 60
+    found = answer(
+        make_searcher([f"{before}\n\nA whale\nsong is how whales talk.\n\n{after}"]), "What is a whale song?"
+    )
+    assert "A whale\nsong is how whales talk." in [each.quote for each in found.citations]
+
+
+def test_a_long_signature_is_quoted_with_what_the_function_does(make_searcher: Make) -> None:
+    signature = f"json.dump(obj, {', '.join(f'option_{n}=None' for n in range(15))})"
+    page = ">>> json.dump(1, file)\n" * 40 + f"\n\n{signature}\n\nSerialize obj to a file. Slowly."
+    (first, *_) = answer(make_searcher([page]), "What does json.dump do?").citations
+    assert first.quote == f"{signature}\n\nSerialize obj to a file."
