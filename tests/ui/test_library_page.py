@@ -15,7 +15,7 @@ from indexes.collection import Collection
 from ingest.pipeline import Options, ingest
 from lmk_rag.jobs import Job
 from tests.ui.pages import HOSTILE, markdown, shown_html
-from ui.components.session import jobs
+from ui.components.session import choose, jobs
 
 Open = Callable[..., AppTest]
 pytestmark = pytest.mark.filterwarnings("ignore::lmk_rag.encoding.base_model.ModelWarning")
@@ -163,6 +163,21 @@ def test_the_first_documents_make_the_collection(open_page: Open, folder: Path, 
     next(button for button in app.button if button.label == "Index this folder").click().run()
     finished(app)
     assert list(by_path(tmp_path / "new")) == ["moon.txt"]
+
+
+@pytest.mark.parametrize("has_vectors", [False, True])
+def test_a_collection_without_vectors_is_made_with_the_chosen_model(
+    open_page: Open, folder: Path, collection: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_vectors: bool
+) -> None:
+    asked: list[Options] = []
+    monkeypatch.setattr("lmk_rag.job_process.ingest", lambda paths, where, options, *rest: asked.append(options))
+    Collection.open(tmp_path / "empty", create=True).close()  # as the first ingest leaves it that is cancelled
+    app = open_page("library", folder=collection if has_vectors else tmp_path / "empty")
+    choose(model="some/model")
+    app.text_input(key="folder").set_value(str(folder / "moon.txt"))
+    next(button for button in app.button if button.label == "Index this folder").click().run()
+    finished(app)
+    assert [each.settings.model for each in asked] == [None if has_vectors else "some/model"]
 
 
 def test_another_writer_is_named(open_page: Open, folder: Path, collection: Path) -> None:

@@ -6,8 +6,9 @@ from html import unescape
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lmk_rag.wording import count
 from tests.ui.pages import HOSTILE
-from ui.components.markup import count, flowing, from_first_mark, marked, pieces, shortened, tag, text
+from ui.components.markup import flowing, from_first_mark, marked, pieces, shortened, tag, text
 
 MARKS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=6)
 

@@ -13,7 +13,8 @@ from indexes.listing import token_counts
 from ingest.uploads import is_kept
 from lmk_rag.search import Searcher
 from lmk_rag.upkeep import mark_changed, remove
-from ui.components.markup import count, showable, tag, text
+from lmk_rag.wording import count
+from ui.components.markup import showable, tag, text
 from ui.components.running import begin_ingest
 from ui.components.session import attempt, choices, key_of
 from ui.components.viewer import open_place

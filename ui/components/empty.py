@@ -3,7 +3,8 @@
 import streamlit as st
 
 from lmk_rag.search import Searcher
-from ui.components.markup import count, tag, text
+from lmk_rag.wording import count
+from ui.components.markup import tag, text
 from ui.components.session import choices
 
 

@@ -8,7 +8,8 @@ import streamlit as st
 
 from lmk_rag.console import size
 from lmk_rag.search import Searcher
-from ui.components.markup import count, tag, text
+from lmk_rag.wording import count
+from ui.components.markup import tag, text
 from ui.components.running import begin_anew
 from ui.components.session import choices, key_of
 

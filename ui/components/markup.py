@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from lmk_rag.wording import count as count  # noqa: PLC0414 - here with all that words a page
-
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _ROOM, _BEFORE = 250, 80
 """Characters of a passage that a card surely shows, and those that stand before a mark further down."""

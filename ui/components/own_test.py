@@ -11,7 +11,8 @@ import streamlit as st
 from lmk_rag.evaluation.metrics import LENGTH_NAMES, TITLES
 from lmk_rag.questions import Measured, Questions, from_beir, from_csv, measure
 from lmk_rag.search import Searcher
-from ui.components.markup import count, tag, text
+from lmk_rag.wording import count
+from ui.components.markup import tag, text
 from ui.components.session import attempt, key_of, path_named
 
 _SHOWN = ("ndcg@10", "recall@10", "recall@100", "mrr@10")

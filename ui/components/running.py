@@ -11,7 +11,8 @@ from lmk_rag import job_process
 from lmk_rag.indexing import Settings
 from lmk_rag.jobs import BusyError, Job, State
 from lmk_rag.upkeep import Anew
-from ui.components.markup import count, tag, text
+from lmk_rag.wording import count
+from ui.components.markup import tag, text
 from ui.components.session import attempt, choices, complain, has_collection, jobs
 
 _EVERY = 1.0
@@ -77,17 +78,17 @@ class Relay(Progress):
 def begin_ingest(paths: Sequence[Path], poolings: Sequence[str] = (), *, retry_failed: bool = False) -> None:
     """Start to bring the collection up to date with files and folders."""
     chosen = choices()
-    new = not has_collection()
-    if new:
+    if not has_collection():
         with attempt():  # now, since the page cannot open a collection that the job is just making
             Collection.open(chosen.collection, create=True).close()
-    settings = Settings(model=chosen.model if new and chosen.model != "default" else None, device=chosen.device)
-    options = Options(poolings=tuple(poolings), settings=settings, retry_failed=retry_failed)
 
     def work(job: Job[object]) -> Report | None:
         job.message("Looking for what is new …")
         with Collection.open(chosen.collection) as opened:
             read_by = len(opened.encoders())
+        model = None if read_by or chosen.model == "default" else chosen.model  # vectors keep the model that made them
+        settings = Settings(model=model, device=chosen.device)
+        options = Options(poolings=tuple(poolings), settings=settings, retry_failed=retry_failed)
         return job_process.ingest(paths, chosen.collection, options, Relay(job, read_by, _READING), job.stop)
 
     _begin(f"Indexing {count(len(paths), 'file')}" if len(paths) != 1 else f"Indexing {paths[0].name}", work)

@@ -11,8 +11,9 @@ from ingest.rendering import RenderedPage, render_page
 from ingest.walk import fingerprint
 from lmk_rag.passages import Passage
 from lmk_rag.search import Searcher
+from lmk_rag.wording import count
 from ui.components.frontend import bring_into_sight, show_reader
-from ui.components.markup import count, flowing, marked, shortened, tag, text
+from ui.components.markup import flowing, marked, shortened, tag, text
 from ui.components.session import attempt, key_of, searcher
 from ui.components.strip import WITHOUT_EVIDENCE, far_into, scale_of, show_lacking_strip, show_strip, strip_of
 

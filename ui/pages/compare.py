@@ -6,9 +6,10 @@ from indexes.errors import CollectionError
 from lmk_rag.comparison import BM25, Column, compare
 from lmk_rag.indexing import own_records, refuse_foreign
 from lmk_rag.search import Searcher
+from lmk_rag.wording import count
 from ui.components.columns import show_columns
 from ui.components.empty import no_collection, nothing_indexed, say
-from ui.components.markup import count, tag, text
+from ui.components.markup import tag, text
 from ui.components.own_test import show_own_test
 from ui.components.query import ask_query
 from ui.components.running import begin_pooling, show_job
