@@ -4,7 +4,9 @@
 
 DATASET is what `lmk-rag eval` takes: rfc, python-docs, linux-docs, passkey, needle, passkey-32768, a BEIR folder. Every
 query is asked alone, as a user would; it is embedded for each system anew, and the clock runs from its text to 100
-ranked documents. Embeddings and answers are kept in the evaluation's cache folder: a run that was stopped goes on.
+ranked documents (folding near copies and finding passages are not in it). Embeddings and answers are kept in the
+evaluation's cache folder, the answers by the queries, the models and the source of this package: a run that was stopped
+goes on, and what has changed is asked anew.
 
 - bm25: bm25s with its defaults.
 - chunks: RecursiveCharacterTextSplitter 1000/200, all-MiniLM-L6-v2 under mean, FAISS flat; a document counts as its
@@ -12,11 +14,13 @@ ranked documents. Embeddings and answers are kept in the evaluation's cache fold
 - lmk, mean, cls: one vector a document, by the shipped adapters.
 - lmk+evidence, hybrid, hybrid+evidence: this package's search.
 
-Bytes are those that a system keeps beside the text itself. Seconds of indexing are those of the embedding as it was
-done, whatever else the machine did then, and of filling the index.
+Bytes are those that a system keeps beside the text itself, its evidence vectors among them. Seconds of indexing are
+those of the embedding as it was done, whatever else the machine did then, and of filling the index; for ours, that is
+the whole collection with all poolings and the full text.
 """
 
 import argparse
+import hashlib
 import itertools
 import json
 import statistics
@@ -30,6 +34,8 @@ from typing import Any
 
 import numpy as np
 
+import indexes
+import lmk_rag
 from indexes.collection import Collection
 from lmk_rag.evaluation import beir, metrics, searched
 from lmk_rag.evaluation.cli import cache_folder, parts_of
@@ -60,6 +66,8 @@ SEARCHES = {
 """By system: mode, pooling, evidence, as :meth:`lmk_rag.search.Searcher.rank` takes them."""
 SYSTEMS = ("bm25", "chunks", *SEARCHES)
 
+_BYTES_OF_SCALE = 4
+
 Scores = dict[str, float]
 
 
@@ -68,11 +76,13 @@ class System(ABC):
 
     Attributes:
         vectors: in the index that is searched.
+        evidence: vectors beside it, of the candidates' landmarks.
         bytes: kept beside the text.
         seconds: that indexing took.
     """
 
     vectors = 0
+    evidence = 0
     bytes = 0
     seconds = 0.0
 
@@ -146,12 +156,12 @@ class Ours(System):
         sizes = searcher.collection.sizes()
         of_pooling = sizes["encoders"][self._pooling]
         self.bytes = of_pooling["vectors"] + of_pooling["index"]
-        self.seconds = seconds[self._pooling]
+        self.seconds = seconds[self._pooling] + seconds["filling"]
         if self._evidence:
             self.bytes += sum(of_pooling[kind] for kind in ("evidence", "scales", "spans"))
+            self.evidence = of_pooling["scales"] // _BYTES_OF_SCALE
         if self._mode == "hybrid":
             self.bytes += sizes["fulltext"]
-            self.seconds += seconds["fulltext"]
 
     def ask(self, query: str) -> Scores:
         """Give the scores of :meth:`lmk_rag.search.Searcher.rank`."""
@@ -167,14 +177,14 @@ def indexed(dataset: beir.Dataset, options: Options) -> tuple[Collection, dict[i
         cache = VectorCache(options.cache, loaded.fingerprint(), evidence=pooling == searched.POOLING)
         seconds[pooling] = cache.get(dataset.corpus, loaded.encode_documents, _told(pooling)).seconds
         encoders.append(searched.CachedEncoder(loaded, cache))
-    folder = options.cache / f"collection-quality-{searched.digest(dataset, encoders[0])}"
+    folder = options.cache / f"collection-quality-{_digest(*(searched.digest(dataset, each) for each in encoders))}"
     collection = Collection.open(folder, create=True)
     began = time.monotonic()
     keys, _ = searched.index(collection, dataset, encoders, "index", lambda *told: _told(told[0])(*told[1:]))
     file = folder / "seconds.json"
     if not file.exists():
         file.write_text(json.dumps(time.monotonic() - began), encoding="utf-8")
-    return collection, keys, {**seconds, "fulltext": float(json.loads(file.read_text(encoding="utf-8")))}
+    return collection, keys, {**seconds, "filling": float(json.loads(file.read_text(encoding="utf-8")))}
 
 
 def systems_of(dataset: beir.Dataset, options: Options) -> Iterator[tuple[str, System]]:
@@ -212,15 +222,29 @@ def answers(name: str, system: System, dataset: beir.Dataset, file: Path) -> tup
 def run_all(dataset: beir.Dataset, options: Options) -> tuple[dict[str, Run], dict[str, dict[str, Any]]]:
     """Let all systems answer a data set; gives their runs, and what each weighs and took."""
     runs, costs = {}, {}
-    digest = searched.digest(dataset, load_encoder(searched.POOLING, options))
+    encoders = [untrained_base(options), *(load_encoder(pooling, options) for pooling in POOLINGS)]
+    told = [searched.digest(dataset, each) for each in encoders]
+    digest = _digest(json.dumps(dataset.queries, sort_keys=True), _source(), *told)
     for name, system in systems_of(dataset, options):
         file = options.cache / f"quality-{digest}-{name}.jsonl"
         found, milliseconds = answers(name, system, dataset, file)
         runs[name] = Run(found, system.seconds, 0)
         costs[name] = {
-            "vectors": system.vectors, "bytes": system.bytes, "seconds": system.seconds, "ms": milliseconds,
+            "vectors": system.vectors, "evidence": system.evidence, "bytes": system.bytes, "seconds": system.seconds,
+            "ms": milliseconds,
         }  # fmt: skip
     return runs, costs
+
+
+def _source() -> str:
+    """Give all source that has a say in what is found."""
+    folders = (Path(__file__).parent, Path(lmk_rag.__file__).parent, Path(indexes.__file__).parent)
+    files = sorted(file for folder in folders for file in folder.rglob("*.py"))
+    return "".join(file.read_text(encoding="utf-8") for file in files)
+
+
+def _digest(*told: str) -> str:
+    return hashlib.sha256("\0".join(told).encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
 def measured(name: str, parts: list[beir.Dataset], options: Options) -> dict[str, Any]:
@@ -232,7 +256,7 @@ def measured(name: str, parts: list[beir.Dataset], options: Options) -> dict[str
     for row in report["results"]:
         costs = [of[row["system"]] for _, of in done]
         times = list(itertools.chain.from_iterable(each["ms"] for each in costs))
-        row |= {key: sum(each[key] for each in costs) for key in ("vectors", "bytes", "seconds")}
+        row |= {key: sum(each[key] for each in costs) for key in ("vectors", "evidence", "bytes", "seconds")}
         row |= {"p50": statistics.median(times), "p95": float(np.percentile(times, 95))}
         row["by_part"] = {
             part.name: metrics.mean(metrics.measure(part.qrels, by_part[id(part)][row["system"]].scores)["recall@1"])
@@ -246,15 +270,16 @@ def measured(name: str, parts: list[beir.Dataset], options: Options) -> dict[str
 def show(report: Mapping[str, Any]) -> str:
     """Set the systems side by side, as Markdown."""
     lines = [
-        "| system | nDCG@10 | 95 % | recall@100 | MRR@10 | index vectors | bytes / text | indexing, s | p50, ms "
-        "| p95, ms |",
-        "|---|" + "---:|" * 9,
+        "| system | nDCG@10 | 95 % | recall@100 | MRR@10 | index vectors | evidence vectors | bytes / text "
+        "| indexing, s | p50, ms | p95, ms |",
+        "|---|" + "---:|" * 10,
     ]
     for row in report["results"]:
         low, high = row["ci95"]["ndcg@10"]
         cells = [
             row["system"], f"{row['ndcg@10']:.3f}", f"{low:.3f} to {high:.3f}", f"{row['recall@100']:.3f}",
-            f"{row['mrr@10']:.3f}", f"{row['vectors']:,}", f"{row['bytes'] / report['text']:.2f}",
+            f"{row['mrr@10']:.3f}", f"{row['vectors']:,}", f"{row['evidence']:,}",
+            f"{row['bytes'] / report['text']:.2f}",
             f"{row['seconds']:,.0f}", f"{row['p50']:.1f}", f"{row['p95']:.1f}",
         ]  # fmt: skip
         lines.append("| " + " | ".join(cells) + " |")
@@ -271,7 +296,7 @@ def show(report: Mapping[str, Any]) -> str:
     lines += ["", "| nDCG@10 of hybrid+evidence minus | difference | p |", "|---|---:|---:|"]
     for pair in report["paired"]:
         if pair["b"] == "hybrid+evidence":
-            lines.append(f"| {pair['a']} | {-pair['difference']:+.3f} | {pair['p']:.4f} |")
+            lines.append(f"| {pair['a']} | {round(-pair['difference'], 3) + 0.0:+.3f} | {pair['p']:.4f} |")
     return "\n".join(lines)
 
 

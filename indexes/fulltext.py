@@ -19,6 +19,7 @@ CREATE_FULLTEXT = (
 )
 CREATE_VOCABULARY = "CREATE VIRTUAL TABLE vocabulary USING fts5vocab(fulltext, row)"
 MOST_TERMS = 64
+MOST_PAIRS = 200  # SQLite joins 500 searches at most: these, the terms, and what other forms of words there are
 _COMMON = 1000  # documents; a term in more than these counts as common, however many more
 _MOST_CANDIDATES = 2000  # terms of a long query that are looked up
 
@@ -49,14 +50,22 @@ def rebuild(database: Database) -> None:
 
 
 def parse(database: Database, query: str) -> Words:
-    """Return what BM25 looks for; of a long query the `MOST_TERMS` frequent in it and rare in the collection."""
+    """Return what BM25 looks for; of a long query the `MOST_TERMS` frequent in it and rare in the collection.
+
+    Of their neighbourhoods, the `MOST_PAIRS` that are commonest in the query.
+    """
     counted = count_terms(query)
     terms = list(counted) if len(counted) <= MOST_TERMS else _strongest(database, counted)
     kept, loose = set(terms), loose_words(query)
+    pairs = {
+        pair: count
+        for pair, count in adjacent_pairs(query).items()
+        if pair not in kept and kept.issuperset(pair.split())
+    }
     return Words(
         tuple(terms),
         tuple(term for term in terms if term in loose),
-        tuple(pair for pair in adjacent_pairs(query) if pair not in kept and kept.issuperset(pair.split())),
+        tuple(pair for pair, _ in Counter(pairs).most_common(MOST_PAIRS)),
     )
 
 

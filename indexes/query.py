@@ -75,16 +75,16 @@ def count_terms(query: str) -> Counter[str]:
     return found or stopped
 
 
-def adjacent_pairs(query: str) -> list[str]:
-    """Return the pairs of words that follow each other outside quotes, without those that hold a stop word.
+def adjacent_pairs(query: str) -> Counter[str]:
+    """Count the pairs of words that follow each other outside quotes, without those that hold a stop word.
 
     `the maximum transfer unit of a link` gives "maximum transfer" and "transfer unit".
     """
-    found: dict[str, None] = {}
+    found: Counter[str] = Counter()
     for run in _QUOTED.split(clean(query)):
         words = [word.lower() for word in _WORD.findall(run)]
-        found |= dict.fromkeys(f"{a} {b}" for a, b in pairwise(words) if not {a, b} & STOP_WORDS)
-    return list(found)
+        found.update(f"{a} {b}" for a, b in pairwise(words) if not {a, b} & STOP_WORDS)
+    return found
 
 
 def loose_words(query: str) -> set[str]:

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from indexes.collection import DATABASE_FILE, Collection
+from indexes.errors import CollectionError
 from indexes.faiss_index import load_faiss
 from indexes.records import Document, Failure, StoredDocument
 from indexes.times import now
 from ingest.parsing import Parsed, parse_files
 from ingest.readers import unreadable
 from ingest.walk import Problem, absolute, fingerprint, is_gone, sha256, walk
+from lmk_rag.evidence import EVIDENCE_RATIO
 from lmk_rag.indexing import Indexer, Settings, batches, load_encoder, refuse_foreign
 from lmk_rag.wording import count
 
@@ -33,8 +35,8 @@ class Options:
         exclude: globs of files and folders that are passed over.
         prune: documents are removed whose file, in one of the folders, is gone.
         retry_failed: unchanged files that failed before are parsed again.
-        evidence_ratio: bytes of evidence kept for each byte of text, at most, of what is embedded from now on; None for
-            the collection's own, 1.6 at first.
+        evidence_ratio: bytes of evidence kept for each byte of text, at most, in a collection without documents; None
+            for the collection's own, 1.6 at first.
         workers: parser processes; 0 parses in this process.
     """
 
@@ -164,9 +166,7 @@ class _Ingest:
             collection = stack.enter_context(Collection.open(folder, create=True))
             stack.enter_context(collection.write("ingest"))
             refuse_foreign(collection)
-            if self.options.evidence_ratio is not None:
-                with collection.transaction() as transaction:
-                    transaction.set_evidence_ratio(self.options.evidence_ratio)
+            self._set_evidence_ratio(collection)
             changed = list(self.changed(collection))
             self._tidy(collection)
             self._check_settings(collection, nothing_new=not changed)
@@ -260,6 +260,20 @@ class _Ingest:
         if nothing_new and (settings.model or settings.granularity or settings.max_tokens is not None):
             for record in collection.encoders():
                 load_encoder(collection, record.pooling, settings)
+
+    def _set_evidence_ratio(self, collection: Collection) -> None:
+        """Keep to the ratio that is asked for; another one than that of the documents that are there is refused."""
+        wanted = self.options.evidence_ratio
+        if wanted is None:
+            return
+        kept = collection.evidence_ratio or EVIDENCE_RATIO
+        if wanted != kept and collection.count():
+            raise CollectionError(
+                f"{collection.path} keeps {kept:g} bytes of evidence a byte of text, and its documents were embedded "
+                f"so: leave the evidence ratio out, or make a new collection for {wanted:g}."
+            )
+        with collection.transaction() as transaction:
+            transaction.set_evidence_ratio(wanted)
 
     def _embed(self, collection: Collection, changed: Sequence[Path]) -> None:
         load_faiss()  # a missing one is told now, not after hours of work

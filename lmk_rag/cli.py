@@ -64,7 +64,7 @@ def ingest_command(
     evidence_ratio: Annotated[
         float | None,
         typer.Option(
-            metavar="X", help="Bytes of evidence a byte of text, at most [default: the collection's, else 1.6]."
+            metavar="X", help="Bytes of evidence a byte of text, at most, in a new collection [default: 1.6]."
         ),
     ] = None,
     device: DeviceOption = "auto",

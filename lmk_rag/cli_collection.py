@@ -25,6 +25,7 @@ from lmk_rag.cli_common import (
     open_collection,
     poolings_of,
 )
+from lmk_rag.evidence import EVIDENCE_RATIO
 from lmk_rag.indexing import Settings
 from lmk_rag.upkeep import embed_anew
 from lmk_rag.wording import count
@@ -150,6 +151,7 @@ def info_command(collection: CollectionOption = DEFAULT_COLLECTION, as_json: Jso
             "path": str(absolute(collection)),
             "created": opened.created,
             "index": opened.index_factory,
+            "evidence_ratio": opened.evidence_ratio or EVIDENCE_RATIO,
             **stats,
             "encoders": encoders,
             "sizes": opened.sizes(),
@@ -204,7 +206,7 @@ def reindex_command(
     device: DeviceOption = "auto",
     as_json: JsonOption = False,
 ) -> None:
-    """Embed all documents anew from their stored text, when a model or an adapter has changed.
+    """Embed documents anew from their stored text where a model or an adapter has changed; make what is missing.
 
     The old vectors serve searches until the new ones are complete.
     """

@@ -138,6 +138,7 @@ def print_info(about: Mapping[str, Any]) -> None:
         ("index", about["index"]),
         ("text", size(sizes["text"])),
         ("full text", size(sizes["fulltext"])),
+        ("evidence", f"at most {about['evidence_ratio']:g} bytes a byte of text, in each pooling"),
         ("database", size(sizes["database"])),
     ]
     for encoder in about["encoders"]:

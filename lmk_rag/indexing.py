@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from indexes.collection import Collection
 from indexes.errors import CollectionError, FingerprintError
 from indexes.records import Document, EncoderRecord, StoredEmbedding
+from lmk_rag.evidence import EVIDENCE_RATIO, store
 
 if TYPE_CHECKING:
     from lmk_rag.encoding.encoder import Encoder
@@ -236,8 +237,6 @@ class Indexer:
         self, record: EncoderRecord, encoder: "Encoder", texts: Sequence[str], digests: Sequence[str]
     ) -> list[StoredEmbedding]:
         """Embed each distinct text once; a text that the collection holds already is not embedded again."""
-        from lmk_rag.evidence import EVIDENCE_RATIO, store
-
         known: dict[str, StoredEmbedding] = {}
         for digest in set(digests):
             found = self.collection.embedding_of_text(record.id, digest)

@@ -133,6 +133,7 @@ def test_info_tells_counts_models_sizes_generation(run: Run, run_json: RunJson, 
     )
     printed = run("info").stdout
     assert "documents  3 (1 html, 1 markdown, 1 text)" in printed
+    assert "evidence  at most 1.6 bytes a byte of text, in each pooling" in printed
 
 
 def test_verify_finds_and_mends_a_damaged_cache(run: Run, run_json: RunJson, folder: Path, tmp_path: Path) -> None:

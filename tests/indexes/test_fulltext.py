@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from indexes.collection import Collection
 from indexes.filters import Filter
+from indexes.fulltext import MOST_PAIRS
 from indexes.query import Words, adjacent_pairs, identifier_parts, query_terms
 from indexes.records import Document
 from tests.indexes.support import document, filled
@@ -251,7 +252,25 @@ def test_terms(query: str, terms: list[str]) -> None:
     ],
 )
 def test_pairs(query: str, pairs: list[str]) -> None:
-    assert adjacent_pairs(query) == pairs
+    assert list(adjacent_pairs(query)) == pairs
+
+
+def test_a_query_of_few_words_in_all_orders_finds_what_it_is(tmp_path: Path) -> None:
+    # A whole document can have more neighbourhoods than SQLite joins searches: 36 words have over a thousand here.
+    chance = random.Random(3)
+    texts = [" ".join(chance.choices(WORDS[start : start + 36], k=4000)) for start in (0, 12, 24)]
+    with filled(tmp_path, texts) as collection:
+        assert len(adjacent_pairs(texts[1])) > 1000
+        assert [found(collection, text)[0] for text in texts] == [1, 2, 3]
+
+
+def test_the_commonest_neighbourhoods_of_a_long_query_count(tmp_path: Path) -> None:
+    often, seldom = "bob dod", [f"{a} {b}" for a in WORDS[:20] for b in WORDS[20:35]]
+    query = " the ".join([*seldom, often, often])
+    with filled(tmp_path, [" the ".join([*seldom, often])]) as collection:
+        pairs = collection.parse(query).pairs
+    assert len(pairs) == MOST_PAIRS
+    assert pairs[0] == often
 
 
 @pytest.mark.parametrize(
