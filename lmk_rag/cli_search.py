@@ -28,8 +28,11 @@ FilterOption = Annotated[
     typer.Option(metavar="EXPRESSION", help="type=pdf, path~*/2024/*, pages>10, added>2026-01-01; repeatable."),
 ]
 
+_NOT_WITHIN = {"mode": "--mode", "no_evidence": "--no-evidence", "fusion": "--fusion", "filter": "--filter"}
+
 
 def search_command(
+    context: typer.Context,
     query: Annotated[str, typer.Argument(metavar="QUERY", help='Any text; "double quotes" mean a phrase.')],
     collection: CollectionOption = DEFAULT_COLLECTION,
     k: CountOption = 10,
@@ -41,12 +44,19 @@ def search_command(
     ] = "weighted",
     filter: FilterOption = None,
     within: Annotated[
-        int | None, typer.Option("--in", metavar="ID", max=2**63 - 1, help="Find N passages in this document alone.")
+        int | None,
+        typer.Option("--in", metavar="ID", max=2**63 - 1, help="Find N passages in this document alone, see above."),
     ] = None,
     device: DeviceOption = "auto",
     as_json: JsonOption = False,
 ) -> None:
-    """Find documents, and where in them the evidence stands."""
+    """Find documents, and where in them the evidence stands.
+
+    With --in, one document is looked through; --mode, --no-evidence, --fusion and --filter have no part in that and
+    are refused. --json then prints {"passages": [{"page", "start", "end", "text", "score"}, ...]}, best first.
+    """
+    if within is not None:
+        _refuse_beside_within(context)
     for name, value, known in (("Mode", mode, MODES), ("Fusion", fusion, FUSIONS)):
         if value not in known:
             console.fail(f"{name} {value!r} is not known: choose {', '.join(known)}.")
@@ -84,6 +94,16 @@ def similar_command(
         results = searcher.more_like(document_id, k, pooling, _filter(filter))
         searcher.close()
     _print(results, as_json)
+
+
+def _refuse_beside_within(context: typer.Context) -> None:
+    """End with exit code 2 where an option was given that one document has no use for."""
+    sources = {option: context.get_parameter_source(name) for name, option in _NOT_WITHIN.items()}
+    given = [option for option, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+    if given:
+        console.fail(
+            f"--in looks through one document alone, where none is chosen or ranked: leave out {', '.join(given)}."
+        )
 
 
 def _filter(expressions: Sequence[str] | None) -> Filter | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from indexes.collection import Collection
-from indexes.errors import CollectionError
+from indexes.errors import CollectionError, FilterError
 from indexes.filters import Filter
 from indexes.query import Words
 from indexes.records import EncoderRecord, StoredDocument
@@ -27,10 +27,12 @@ if TYPE_CHECKING:
 
 __all__ = ["FUSIONS", "MODES", "SCORE_KINDS", "FoldedHit", "Hit", "Ranking", "Results", "Searcher", "StripCell"]
 
-Filtering = Filter | Mapping[str, Any] | None
+Filtering = Filter | Mapping[str, Any] | str | None
 
 _CANDIDATES = 100
 """Documents taken from each list before evidence and fusion, at least."""
+_DEEPEST = 2**31
+"""More documents than a collection holds: what SQLite is asked for at most, however large a k is."""
 _DEEPER = 4
 """How many times as many are taken when near copies leave too few."""
 _PASSAGES = 3
@@ -78,12 +80,13 @@ class Searcher:
             mode: hybrid, dense or bm25 (which needs no model).
             pooling: whose vectors; None for lmk if indexed, else the collection's first.
             evidence: whether evidence vectors take part in the ranking and show the passages.
-            filter: only documents that it lets through are looked at; a mapping is read by :meth:`Filter.from_dict`.
+            filter: only documents that it lets through are looked at; a mapping is read by :meth:`Filter.from_dict`,
+                an expression such as ``type=pdf`` by :meth:`Filter.parse`.
             fusion: how hybrid joins its lists: weighted, learned or reciprocal.
 
         Raises:
-            ValueError: for a k below 1, an unknown mode or an unknown fusion.
-            FilterError: for a mapping that is no filter.
+            ValueError: for a k that is no whole number or below 1, an unknown mode or an unknown fusion.
+            FilterError: for what is no filter, or a filter that can have no meaning.
             CollectionError: where the pooling is not indexed.
             FingerprintError: where the model that made the vectors is not the one that is installed.
         """
@@ -119,7 +122,7 @@ class Searcher:
             return Ranking({}, True)
         with self.collection.snapshot():
             question = self._question(query, None if mode == "bm25" else self._record(pooling), evidence)
-            return self._ranker(question, mode, _filter(filter), fusion)(max(_CANDIDATES, k))
+            return self._ranker(question, mode, _filter(filter), fusion)(_depth(k))
 
     def more_like(self, document_id: int, k: int = 10, pooling: str | None = None, filter: Filtering = None) -> Results:
         """Find the documents that are most like one; its own near copies are no hits but the results' ``folded``.
@@ -132,8 +135,8 @@ class Searcher:
             filter: as for :meth:`search`.
 
         Raises:
-            ValueError: for a k below 1.
-            FilterError: for a mapping that is no filter.
+            ValueError: for a k that is no whole number or below 1.
+            FilterError: for what is no filter, or a filter that can have no meaning.
             CollectionError: where there is no such document, or it has no vector of that pooling.
         """
         _check(k)
@@ -171,7 +174,7 @@ class Searcher:
             Passages that do not overlap, best first; none for an empty query.
 
         Raises:
-            ValueError: for a k below 1.
+            ValueError: for a k that is no whole number or below 1.
             CollectionError: where there is no such document, or the pooling is not indexed.
         """
         _check(k)
@@ -239,7 +242,7 @@ class Searcher:
         Returns:
             At most k documents, best first, each with its near copies.
         """
-        depth = max(_CANDIDATES, k)
+        depth = _depth(k)
         while True:
             ranking = ranked(depth)
             rows = self.collection.get_all(ranking.scores)  # an index may be ahead of what this thread sees
@@ -333,6 +336,8 @@ class Searcher:
 
 
 def _check(k: int, mode: str = "hybrid", fusion: str = "weighted") -> None:
+    if isinstance(k, bool) or not isinstance(k, int | np.integer):
+        raise ValueError(f"k must be a whole number, not {k!r}.")
     if k < 1:
         raise ValueError(f"k must be at least 1, not {k}.")
     if mode not in MODES:
@@ -341,8 +346,21 @@ def _check(k: int, mode: str = "hybrid", fusion: str = "weighted") -> None:
         raise ValueError(f"Fusion {fusion!r} is not known: choose {', '.join(FUSIONS)}.")
 
 
+def _depth(k: int) -> int:
+    return max(_CANDIDATES, int(min(k, _DEEPEST)))
+
+
 def _filter(filter: Filtering) -> Filter | None:
-    return Filter.from_dict(filter) if isinstance(filter, Mapping) else filter
+    if filter is None or isinstance(filter, Filter):
+        return filter
+    if isinstance(filter, str):
+        return Filter.parse(filter)
+    if isinstance(filter, Mapping):
+        return Filter.from_dict(filter)
+    raise FilterError(
+        f"A filter is an expression, a mapping or a Filter, and not of type {type(filter).__name__}: write for "
+        "example 'type=pdf' or {'type': 'pdf'}, and join several expressions with Filter.all"
+    )
 
 
 def _folded(found: Found) -> tuple[FoldedHit, ...]:

@@ -61,6 +61,35 @@ def test_search_in_one_document(run: Run, run_json: RunJson, folder: Path) -> No
     assert run("search", " ", "--in", number).stdout.strip() == "Nothing found."
 
 
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--mode", "hybrid"], "--mode"),  # given, though it is the default
+        (["--no-evidence"], "--no-evidence"),
+        (["--fusion", "weighted"], "--fusion"),
+        (["--filter", "type=text"], "--filter"),
+        (["--filter", "type=text", "--mode", "bm25"], "--mode, --filter"),
+    ],
+)
+def test_what_has_no_part_in_one_document_is_refused(run: Run, folder: Path, options: list[str], named: str) -> None:
+    run("ingest", folder)
+    result = run("search", "sea", "--in", 1, *options)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr == (
+        f"--in looks through one document alone, where none is chosen or ranked: leave out {named}.\n"
+    )
+    assert run("search", "sea", "--in", 1, "-k", 1, "--pooling", "mean", "--device", "cpu").exit_code == 0
+    assert run("search", "sea", *options).exit_code == 0
+
+
+def test_help_shows_what_json_holds_for_one_document(run: Run, run_json: RunJson, folder: Path) -> None:
+    run("ingest", folder)
+    (passage,) = run_json("search", "whales", "--in", ids(run_json)["sea.txt"], "-k", 1)["passages"]
+    shape = '{"passages": [{' + ", ".join(f'"{key}"' for key in passage) + "}, ...]}"
+    assert shape in " ".join(run("search", "--help").stdout.split())
+
+
 @pytest.mark.parametrize("fusion", ["weighted", "learned", "reciprocal"])
 def test_fusions(run: Run, run_json: RunJson, folder: Path, fusion: str) -> None:
     run("ingest", folder)

@@ -2,8 +2,10 @@ import fnmatch
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -73,6 +75,11 @@ def collection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collection]
         ("added>2026", []),
         ("added>2026-01-02T09:59", [2, 3, 4]),
         ("added>2026-01-02 10:00:00Z", [3, 4]),
+        ("added=2026-01-02T10Z", [2]),
+        ("added=2026-01-02T12:00+02:00", [2]),
+        ("added=2026-01-02T04:30:00-0530", [2]),
+        ("added=2026-01-02T10:00:00.999999Z", [2]),
+        ("added>2026-01-02T00:00:00.5+14:00", [2, 3, 4]),
         ("author=Ann", [1]),
         ("author!=Ann", [2, 3, 4]),
         ("author~?ob", [2]),
@@ -123,10 +130,85 @@ def test_expressions(collection: Collection, expression: str, ids: list[int]) ->
         ({"year": "2020"}, [3]),
         ({"year": 2020}, []),
         ({"language": None}, [3, 4]),
+        ({"type": ["PDF", "Html"]}, [1, 4]),
+        ({"language": ["de", None]}, [2, 3, 4]),
+        ({"title": ("Two", "Trois été")}, [2, 3]),
+        ({"id": {2, "3", 4.0, 2**70, float("inf")}}, [2, 3, 4]),
+        ({"pages": [3, 12.5]}, [2]),
+        ({"added": ["2026-01-02", date(2026, 1, 4), "2026-01-01T10:00"]}, [1, 2, 4]),
+        ({"added": []}, []),
+        ({"author": ["Ann", "Bob", None]}, [1, 2, 3, 4]),
+        ({"author": [None]}, [3, 4]),
+        ({"author": []}, []),
+        ({"author": {"!=": "Ann"}}, [2, 3, 4]),
+        ({"year": ["2020", 2010, 2020.5]}, [2, 3, 4]),  # "2020" is 2020 too, that no document has as a number
+        ({"year": [2020, float("nan"), float("inf"), 10**400]}, []),
+        ({"tags": ["y", 7]}, [1, 4]),
+        ({"tags": ["7"]}, [4]),
+        ({"final": [True, "x"]}, [1]),
+        ({"final": [True, False]}, [1, 2]),
+        ({"final": "true"}, [1]),
+        ({"final": 1}, []),
+        ({'k"q': ["v", 'w"', "\ud800", "\0"]}, [2]),
+        ({"added": datetime(2026, 1, 2, 10)}, [2]),
+        ({"added": datetime(2026, 1, 2, 10, tzinfo=UTC)}, [2]),
+        ({"added": datetime(2026, 1, 2, 10, 0, 0, 999_999)}, [2]),
+        ({"added": datetime(2026, 1, 2, 12, 0, 0, 5, tzinfo=timezone(timedelta(hours=2)))}, [2]),
+        ({"added": {">": datetime(2026, 1, 3, 0, 30, tzinfo=timezone(timedelta(hours=14, seconds=1)))}}, [3, 4]),
+        ({"metadata.$odd": None}, [1, 2, 3, 4]),
     ],
 )
 def test_mappings(collection: Collection, mapping: dict[str, Any], ids: list[int]) -> None:
     assert collection.allowed(Filter.from_dict(mapping)).tolist() == ids
+
+
+@pytest.mark.parametrize(
+    ("field", "values", "ids"),
+    [
+        ("id", list(range(2, 100_002)), [2, 3, 4]),
+        ("title", [f"Title {number}" for number in range(100_000)] + ["Two"], [2]),
+        ("added", [str(day) for day in np.arange("1800-01-01", "2026-01-03", dtype="datetime64[D]")], [1, 2]),
+        ("author", [f"Author {number}" for number in range(100_000)] + ["Bob"], [2]),
+        ("year", list(range(100_000)), [1, 2]),
+        ("tags", [*range(99_999), "x"], [1, 4]),
+    ],
+)
+def test_a_list_may_be_of_any_length(collection: Collection, field: str, values: list[Any], ids: list[int]) -> None:
+    wanted = Filter.from_dict({field: values})
+    assert collection.allowed(wanted).tolist() == ids
+    assert [found.id for found in collection.documents(wanted)] == ids
+    assert sorted(number for number, _ in collection.fulltext("x " + "x" * 50, 10, wanted)) == ids
+
+
+@given(st.lists(st.one_of(st.text(max_size=5), st.integers(), st.floats(), st.booleans(), st.none()), max_size=6))
+@settings(max_examples=150, deadline=None)
+@example(["Bob", 1999, None])
+@example([2020.5, "9.5"])
+@example(["\ud800\0'\"", True])
+def test_a_list_is_any_of_its_values(collection: Collection, values: list[Any]) -> None:
+    for field in ("author", "year", "score", "final", "title"):
+        each = [set(collection.allowed(Filter.from_dict({field: value})).tolist()) for value in values]
+        assert set(collection.allowed(Filter.from_dict({field: values})).tolist()) == set().union(*each)
+
+
+def test_thousands_of_conditions(collection: Collection) -> None:
+    connection = collection._database.connection
+    most = connection.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 32766)  # as SQLite is built unless told otherwise
+    try:
+        not_so = Filter.all(["id!=3", *(f"year!={number}" for number in range(3000, 7999))])
+        assert collection.allowed(not_so).tolist() == [1, 2, 4]
+        assert sorted(number for number, _ in collection.fulltext("x " + "x" * 50, 10, not_so)) == [1, 2, 4]
+        assert collection.allowed(Filter.from_dict({f"key {number}": None for number in range(5000)})).size == 4
+        assert collection.allowed(Filter.all([*["pages>=3"] * 4999, "id=2"])).tolist() == [2]
+    finally:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, most)
+
+
+def test_more_conditions_are_refused_with_the_limit() -> None:
+    with pytest.raises(FilterError, match=r"has 5,001 conditions, and 5,000 is the most: give .* as a list") as caught:
+        Filter.all([f"id!={number}" for number in range(5001)])
+    assert "\n" not in str(caught.value)
 
 
 def test_joined_by_and(collection: Collection) -> None:
@@ -145,6 +227,16 @@ def test_joined_by_and(collection: Collection) -> None:
         ("pages>nan", "not a number"),
         ("pages~1*", "asks for a pattern where there is no text"),
         ("added>yesterday", "'yesterday', which is not an ISO date: write for example 'added>2026-01-01'"),
+        ("added>2026-13-45", "'2026-13-45', and there is no such date or time: write for example 'added>2026-01-01'"),
+        ("added=2026-11-30T25:99", "'2026-11-30T25:99', and there is no such date or time"),
+        ("added<2026-02-29", "no such date"),
+        ("added<0000", "no such date"),
+        ("updated<0001-01-01T00:00+01:00", "no such date"),
+        ("updated<2026-01-01T00:00+25:00", "no such date"),
+        ("added>2026-11-1012", "not an ISO date"),
+        ("added>2026-11+02:00", "not an ISO date"),
+        ("added>\N{FULLWIDTH DIGIT TWO}026", "not an ISO date"),
+        ("$and=3", "'$and' where a field belongs"),
     ],
 )
 def test_a_bad_expression_is_one_sentence_with_an_example(expression: str, message: str) -> None:
@@ -155,11 +247,35 @@ def test_a_bad_expression_is_one_sentence_with_an_example(expression: str, messa
 
 
 @pytest.mark.parametrize(
-    "mapping", [{"pages": {"about": 3}}, {"pages": {">": [1, 2]}}, {"id": {"in": 3}}, {"id": True}]
+    ("mapping", "message"),
+    [
+        ({"pages": {"about": 3}}, "'pages' has the operator 'about': use one of ="),
+        ({"pages": {">": [1, 2]}}, "has (1, 2) for '>': a list goes with 'in'"),
+        ({"id": {"=": list(range(100_000))}}, "…"),
+        ({"id": {"in": 3}}, "has 3 for 'in'"),
+        ({"id": True}, "True, which is not a number"),
+        ({"id": [1, "two"]}, "'two', which is not a number"),
+        ({"id": range(3)}, "has range(0, 3) for '='"),
+        ({"added": ["2026-01-01", "2026-13-45"]}, "'2026-13-45', and there is no such date or time"),
+        ({"$and": [{"type": "pdf"}]}, "'$and' where a field belongs: its conditions must all hold"),
+        ({"$or": [{"type": "pdf"}]}, "= != ~ > >= < <= in $eq $ne $gt $gte $lt $lte $in"),
+        ({1: 2}, "the key 1, which is not a text"),
+        ({"type": {}}, "'type' is an empty mapping, which asks for nothing: leave it out"),
+        ({"author": {">": None}}, "has None for '>': None, True and False go with =, !=, in alone"),
+        ({"author": {"~": None}}, "has None for '~'"),
+        ({"title": {"<=": None}}, "has None for '<='"),
+        ({"final": {">": False}}, "has False for '>'"),
+        ({"author": [["Ann"]]}, "one text, number or date"),
+        ({"author": {"=": {"name": "Ann"}}}, "has {'name': 'Ann'} for '='"),
+        ({"author": b"Ann"}, "has b'Ann' for '='"),
+    ],
 )
-def test_a_bad_mapping(mapping: dict[str, Any]) -> None:
-    with pytest.raises(FilterError):
+def test_a_bad_mapping_is_one_sentence(mapping: dict[Any, Any], message: str) -> None:
+    with pytest.raises(FilterError) as caught:
         Filter.from_dict(mapping)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400
 
 
 @given(st.text(), st.text())

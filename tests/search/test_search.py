@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from indexes.collection import Collection
-from indexes.errors import CollectionError, FingerprintError
+from indexes.errors import CollectionError, FilterError, FingerprintError
 from indexes.filters import Filter
 from indexes.records import Document
 from lmk_rag.encoding.encoder import Encoder
@@ -126,6 +127,55 @@ def test_wrong_arguments_are_told(make_collection: Make) -> None:
         searcher.search("x", mode="fuzzy")
     with pytest.raises(CollectionError, match=r"has no lmk vectors \(it has mean\)"):
         searcher.search("x", pooling="lmk")
+
+
+@pytest.mark.parametrize("k", [2.5, 2.0, True, "3", None, float("nan")])
+def test_k_is_a_whole_number(make_collection: Make, k: Any) -> None:
+    searcher = Searcher(make_collection(TEXTS))
+    for call in (
+        lambda: searcher.search("sea", k=k),
+        lambda: searcher.rank("sea", k=k),
+        lambda: searcher.more_like(1, k=k),
+        lambda: searcher.find(2, "sea", k=k),
+    ):
+        with pytest.raises(ValueError, match=f"^k must be a whole number, not {k!r}\\.$"):
+            call()
+
+
+@pytest.mark.parametrize("k", [2**31, 2**63, 10**30, np.int64(200)])
+def test_k_may_be_huge(make_collection: Make, k: int) -> None:
+    searcher = Searcher(make_collection(TEXTS, ("lmk",)))
+    for mode in ("hybrid", "dense", "bm25"):
+        assert searcher.search("sea", k=k, mode=mode) == searcher.search("sea", k=100, mode=mode)
+        assert searcher.rank("sea", k=k, mode=mode).best() == searcher.rank("sea", mode=mode).best()
+    assert searcher.more_like(1, k=k) == searcher.more_like(1, k=100)
+    assert searcher.find(2, "sea", k=k) == searcher.find(2, "sea", k=100)
+
+
+def test_a_filter_may_be_an_expression(make_collection: Make) -> None:
+    searcher = Searcher(make_collection(TEXTS))
+    assert {hit.id for hit in searcher.search("sea", filter="title~*[13]").hits} == {2, 4}
+    assert searcher.rank("sea", filter="id=3").scores.keys() == {3}
+    assert [hit.id for hit in searcher.more_like(1, filter="id=4").hits] == [4]
+
+
+@pytest.mark.parametrize(
+    ("filter", "message"),
+    [
+        ("nonsense", "'nonsense' is not FIELD OPERATOR VALUE"),
+        ("added>2026-13-45", "no such date"),
+        (["type=text", "id=3"], r"not of type list: write for example 'type=pdf' or .* with Filter\.all$"),
+        (3, "not of type int: write"),
+        ({"$or": [{"id": 1}]}, "'\\$or' where a field belongs"),
+    ],
+)
+def test_what_is_no_filter_is_refused_in_a_sentence(make_collection: Make, filter: Any, message: str) -> None:
+    searcher = Searcher(make_collection(TEXTS))
+    for call in (searcher.search, searcher.rank):
+        with pytest.raises(FilterError, match=message):
+            call("sea", filter=filter)
+    with pytest.raises(FilterError, match=message):
+        searcher.more_like(1, filter=filter)
 
 
 def test_lmk_is_searched_where_it_is_indexed_else_the_first(make_collection: Make) -> None:
