@@ -25,15 +25,15 @@ def inflections(database: Database, word: str) -> list[str]:
         `MOST_FORMS` at most, without diacritics, as the index holds them.
     """
     plain = _fold(word)
-    stem = _stem(plain)
-    beginning = stem.removesuffix("i")  # "studi" is the stem of "study"
+    own = stem(plain)
+    beginning = own.removesuffix("i")  # "studi" is the stem of "study"
     if not plain.isalpha() or len(beginning) < _SHORTEST_STEM:
         return []
     near = database.rows(
         "SELECT term FROM vocabulary WHERE term >= ? AND term < ? ORDER BY doc DESC, term",
         (beginning, beginning + _END),
     )
-    return [term for (term,) in near if term != plain and _stem(term) == stem][:MOST_FORMS]
+    return [term for (term,) in near if term != plain and stem(term) == own][:MOST_FORMS]
 
 
 def _fold(word: str) -> str:
@@ -42,6 +42,7 @@ def _fold(word: str) -> str:
 
 
 @lru_cache(maxsize=100_000)
-def _stem(word: str) -> str:
-    stem: str = snowballstemmer.stemmer("english").stemWord(word)  # one a call: a stemmer is not for two threads
-    return stem
+def stem(word: str) -> str:
+    """Return the English stem of a word in lower case, without diacritics."""
+    stemmed: str = snowballstemmer.stemmer("english").stemWord(word)  # one a call: a stemmer is not for two threads
+    return stemmed

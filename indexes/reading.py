@@ -70,7 +70,7 @@ class Reader:
         condition, parameters = (filter or Filter()).to_sql()
         last = 0
         while batch := self._database.rows(
-            f"SELECT {rows.DOCUMENT_COLUMNS} FROM documents WHERE id > ? AND {condition} ORDER BY id LIMIT ?",
+            f"SELECT {rows.DOCUMENT_COLUMNS} FROM documents WHERE id > ? AND ({condition}) ORDER BY id LIMIT ?",
             (last, *parameters, _BATCH),
         ):
             yield from map(rows.document, batch)

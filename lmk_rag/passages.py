@@ -1,21 +1,21 @@
-"""Where in a document the evidence stands: spans that match become passages of whole sentences on one page.
+"""Where in a document the evidence stands: spans that match become passages on one page, of whole sentences if they fit.
 
 A passage's offsets are exact: ``page_text[start:end] == passage.text``. Passages point and give context; they are
 never the unit of retrieval.
 """
 
 import math
-import re
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 from sentencex import get_sentence_boundaries
 
 from indexes.records import PAGE_SEPARATOR
+from lmk_rag.occurrences import occurrences
 
 _LONGEST = 700
 """Code points of a passage, at most: what a reader takes in at a glance."""
@@ -27,6 +27,7 @@ _MARGIN = 40
 """Code points beside a span in which its cut words are looked for."""
 _GROWN = 8
 """Spans that are grown to passages, for each passage that is wanted, before the best of them are kept, at most."""
+_NEVER = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,38 +51,6 @@ class Passage:
     text: str
     score: float
     marks: tuple[tuple[int, int], ...] = ()
-
-
-def term_pattern(terms: Sequence[str]) -> re.Pattern[str] | None:
-    """Make a pattern that finds a query's terms as the starts of words, whatever their case; None without terms."""
-    choice = _choice(terms)
-    return re.compile(rf"(?<![^\W_])(?:{choice})", re.IGNORECASE) if choice else None
-
-
-def occurrences(text: str, terms: Sequence[str]) -> list[tuple[int, str]]:
-    """List what :func:`term_pattern` finds in a long text, several times as fast: starts, and words in lower case."""
-    choice, lowered = _choice(terms), text.lower()
-    if not choice:
-        return []
-    if len(lowered) != len(text):  # a few capitals have two letters in lower case
-        found = re.finditer(rf"(?<![^\W_])(?:{choice})", text, re.IGNORECASE)
-        return [(match.start(), match.group().casefold()) for match in found]
-    # Without the flag and with nothing before it, the search skips to where one of the first letters stands.
-    pattern = re.compile(choice)
-    starts: list[tuple[int, str]] = []
-    place = 0
-    while match := pattern.search(lowered, place):
-        place = match.end()
-        if match.start() and lowered[match.start() - 1].isalnum():
-            place = match.start() + 1
-        else:
-            starts.append((match.start(), match.group().casefold()))
-    return starts
-
-
-def _choice(terms: Sequence[str]) -> str:
-    words = sorted({term.strip() for term in terms if term.strip()}, key=len, reverse=True)
-    return "|".join(r"[\W_]+".join(map(re.escape, word.split())) for word in words)
 
 
 def from_evidence(
@@ -109,8 +78,8 @@ def from_evidence(
     likeliest = likeliest[_best_first(cosines[likeliest], shares)[: _GROWN * count]]
     starts = page_starts(pages)
     grown = [_grow(pages, starts, int(spans[at, 0]), int(spans[at, 1]), float(cosines[at])) for at in likeliest]
-    inside = [words.share(passage.text) if passage else 0.0 for passage in grown]
-    order = _best_first(cosines[likeliest], np.array(inside))
+    inside = np.array([_in_document(passage, starts) for passage in grown], np.int64).reshape(-1, 2)
+    order = _best_first(cosines[likeliest], words.shares(inside[:, 0], inside[:, 1]))
     return _distinct([grown[at] for at in order], count)
 
 
@@ -126,54 +95,47 @@ def from_terms(pages: Sequence[str], terms: Sequence[str], count: int) -> list[P
         Passages, best first; the document's beginning where no term occurs.
     """
     words = _Words(PAGE_SEPARATOR.join(pages), terms)
-    scored = []
-    first = 0
-    for last, (start, word) in enumerate(words.found):
-        end = start + len(word)
-        while end - words.found[first][0] > _AROUND:
-            first += 1
-        inside = [word for _, word in words.found[first : last + 1]]
-        scored.append((words.found[first][0], end, words.share_of(inside), len(inside)))
-    scored.sort(key=lambda each: (-each[2], -each[3], each[0]))
-    best = [(start, end, share) for start, end, share, _ in scored[: 50 * count]] or [(0, 1, 0.0)]
+    places = np.arange(len(words.starts))
+    # Each window begins with a place and ends with one; a phrase with a wide gap may be longer than a window.
+    firsts = np.minimum(np.searchsorted(words.starts, words.ends - _AROUND), places)
+    begins = words.starts[firsts]
+    shares = words.shares(begins, words.ends)
+    best = np.lexsort((begins, firsts - places, -shares))[: 50 * count]
+    windows = [(int(begins[at]), int(words.ends[at]), float(shares[at])) for at in best] or [(0, 1, 0.0)]
     starts = page_starts(pages)
-    return _distinct((_grow(pages, starts, start, end, share) for start, end, share in best), count)
+    return _distinct((_grow(pages, starts, start, end, share) for start, end, share in windows), count)
 
 
 class _Words:
-    """Where a query's terms stand in a document, and how much each of them says there: the rarer, the more."""
+    """Where a query's terms stand in a document, and how much each of them says there: the rarer, the more.
+
+    Attributes:
+        starts: where a term begins, int64 (n,), ascending; a place that several terms share comes once.
+        ends: where it ends.
+    """
 
     def __init__(self, text: str, terms: Sequence[str]) -> None:
-        self.pattern = term_pattern(terms)
-        self.found = occurrences(text, terms)
-        counts = Counter(word for _, word in self.found)
-        self.weights = {word: 1 / (1 + math.log(count)) for word, count in counts.items()}
-        self.all = sum(self.weights.values()) + max(len(terms) - len(self.weights), 0)
+        found = [places for places in occurrences(text, list(dict.fromkeys(terms))) if places]
+        self._places = [np.array(places, np.int64) for places in found]
+        self._weights = [1 / (1 + math.log(len(places))) for places in found]
+        # A term that the document lacks counts like one that it has once. Added in the order of `shares`, so that all
+        # make exactly 1.
+        self._all = float(np.cumsum([*self._weights, len(set(terms)) - len(found)])[-1])
+        self.starts, self.ends = np.array(sorted({*chain.from_iterable(found)}), np.int64).reshape(-1, 2).T
 
-    def share(self, text: str) -> float:
-        """Tell how much of the query stands in a piece of the document, 0 to 1."""
-        return self.share_of(match.group().casefold() for match in self.pattern.finditer(text)) if self.pattern else 0.0
-
-    def shares(self, starts: npt.NDArray[np.int32], ends: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
-        """Tell the same of many stretches [start, end) of the document at once."""
+    def shares(self, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Tell how much of the query stands in each of many stretches [start, end) of the document, 0 to 1."""
         total = np.zeros(len(starts))
-        by_word: dict[str, list[int]] = {word: [] for word in self.weights}
-        for start, word in self.found:
-            by_word[word].append(start)
-        for word, places in by_word.items():
-            weight = self.weights[word]
-            total += weight * (np.searchsorted(places, starts) < np.searchsorted(places, ends - len(word), "right"))
-        return np.minimum(total / self.all, 1.0) if self.all else total
-
-    def share_of(self, words: Iterable[str]) -> float:
-        """Tell the same of words that were found; a term that the document lacks counts like one that it has once."""
-        return min(sum(self.weights.get(word, 0.0) for word in set(words)) / self.all, 1.0) if self.all else 0.0
+        for weight, places in zip(self._weights, self._places, strict=True):
+            # The first place from a stretch's start on: those of one term end in the order in which they begin.
+            first = np.searchsorted(places[:, 0], starts)
+            total += weight * (np.append(places[:, 1], _NEVER)[first] <= ends)
+        return np.minimum(total / self._all, 1.0) if self._all else total
 
 
 def _spans_with_words(spans: npt.NDArray[np.int32], words: _Words) -> npt.NDArray[np.int64]:
     """List the spans that hold the start of a term."""
-    starts = np.array([start for start, _ in words.found], dtype=np.int64)
-    places = np.unique(np.searchsorted(spans[:, 0], starts, side="right") - 1)
+    places = np.unique(np.searchsorted(spans[:, 0], words.starts, side="right") - 1)
     return places[places >= 0]
 
 
@@ -201,6 +163,14 @@ def page_starts(pages: Sequence[str]) -> list[int]:
         starts.append(position)
         position += len(page) + len(PAGE_SEPARATOR)
     return starts
+
+
+def _in_document(passage: Passage | None, starts: Sequence[int]) -> tuple[int, int]:
+    """Tell where a passage stands in the document's text."""
+    if passage is None:
+        return 0, 0
+    before = starts[passage.page - 1]
+    return before + passage.start, before + passage.end
 
 
 def _grow(pages: Sequence[str], starts: Sequence[int], start: int, end: int, score: float) -> Passage | None:
