@@ -1,4 +1,4 @@
-"""Where in a document the evidence stands: spans that match become passages on one page, of whole sentences if they fit.
+"""Where in a document the evidence stands: spans that match become passages on one page, grown to whole sentences.
 
 A passage's offsets are exact: ``page_text[start:end] == passage.text``. Passages point and give context; they are
 never the unit of retrieval.
@@ -174,7 +174,7 @@ def _in_document(passage: Passage | None, starts: Sequence[int]) -> tuple[int, i
 
 
 def _grow(pages: Sequence[str], starts: Sequence[int], start: int, end: int, score: float) -> Passage | None:
-    """Cut a span to the page that holds most of it, then grow it to whole sentences there."""
+    """Cut a span to the page that holds most of it, then grow it to whole sentences there, as far as there is room."""
     first = max(bisect_right(starts, start) - 1, 0)
     last = max(bisect_right(starts, max(end - 1, start)) - 1, first)
     clipped = [
