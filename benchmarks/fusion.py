@@ -31,6 +31,8 @@ PARTS = 5
 PENALTY = 10.0
 """What a weight's squared distance from the fixed ones costs, beside the likelihood of all queries."""
 NAMES = tuple(WEIGHTS)
+OTHERS = ((0.5, 0.5), (0.25, 0.5), (0.25, 0.4), (0.25, 0.25), (0.2, 0.3), (0.1, 0.3), (0.0, 0.4), (0.0, 0.3))
+"""Weights of dense and evidence beside BM25's 1, to choose from."""
 
 Array = npt.NDArray[np.float64]
 Row = Mapping[str, Any]
@@ -177,6 +179,13 @@ def main() -> None:
     runs |= {
         "weighted": {query: fuse(row["lists"]) for query, row in rows.items()},
         "reciprocal": {query: reciprocal(row["lists"]) for query, row in rows.items()},
+        **{
+            f"1, {dense}, {evidence}": {
+                query: fuse(row["lists"], {"bm25": 1.0, "dense": dense, "evidence": evidence})
+                for query, row in rows.items()
+            }
+            for dense, evidence in OTHERS
+        },
         "fitted, one for all": cross_validated(rows, made, groups, features=False),
         "learned": cross_validated(rows, made, groups, features=True),
     }

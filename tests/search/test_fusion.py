@@ -24,8 +24,8 @@ def test_nothing_to_tell_apart_gives_zeros(scores: list[float | None]) -> None:
 
 def test_the_sum_is_weighted_by_hand() -> None:
     fused = fuse({"bm25": {1: 2.0, 2: 0.0}, "dense": {2: 0.9, 1: 0.1}, "evidence": {1: 0.5}})
-    # bm25 +1/-1 times 1, dense -1/+1 times 0.5; evidence has one value alone and cannot tell them apart.
-    assert fused == pytest.approx({1: 0.5, 2: -0.5})
+    # bm25 +1/-1 times 1, dense -1/+1 times 0.3; evidence has one value alone and cannot tell them apart.
+    assert fused == pytest.approx({1: 0.7, 2: -0.7})
 
 
 def test_a_document_of_one_list_alone_is_ranked_too() -> None:
