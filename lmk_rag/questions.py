@@ -79,7 +79,9 @@ def from_csv(text: str, collection: Collection) -> Questions:
     """
     first, *rows = _rows(text.removeprefix("\ufeff")) or [[]]
     headings = [each.strip().lower() for each in first]
-    if not rows or any(each not in headings for each in _HEADINGS):
+    if not rows and all(each in headings for each in _HEADINGS):
+        raise ValueError("The file has no questions: below the line 'query,path' it needs a line for each of them.")
+    if any(each not in headings for each in _HEADINGS):
         named = ", ".join(filter(None, headings))
         raise ValueError(
             f"The file {f'has the columns {named}' if named else 'is empty'}: a question set needs a first line with "

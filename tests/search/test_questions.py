@@ -52,7 +52,7 @@ def test_paths_are_found_whole_or_by_an_end_that_one_alone_has(make_collection: 
     [
         ("", "is empty: a question set needs"),
         ("question,file\na,b\n", "has the columns question, file: a question set needs"),
-        ("query,path\n", "has the columns query, path"),
+        ("query,path\n", "has no questions: below the line 'query,path' it needs a line for each"),
         ('query,path\niron,1.txt\n"whales,0.txt\nbread,2.txt\n', r'The quote \("\) that line 3 of the file opens'),
         ('query,path\n\n"bread\nand salt",2.txt\n"whales" sing,0.txt\n', "that line 5 of the file opens is not closed"),
         (

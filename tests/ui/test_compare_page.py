@@ -104,6 +104,15 @@ def test_one_question_has_no_interval(open_page: Open) -> None:
     assert app.dataframe[1].value.loc[3, "512 (1 question)"] == "1.000"
 
 
+def test_a_test_that_fails_leaves_no_result_of_another(open_page: Open) -> None:
+    app = open_page("compare")
+    for text, tables in ((b"query,path\nrust,sea.pdf\n", 2), (b"query,path\n", 0)):
+        app.file_uploader(key="questions").upload("questions.csv", text, "text/csv")
+        next(button for button in app.button if button.label == "Run the test").click().run()
+        assert len(app.dataframe) == tables
+    assert any("The file has no questions" in each.value for each in app.text)
+
+
 def test_an_own_test_without_questions_is_one_sentence(open_page: Open) -> None:
     app = open_page("compare")
     next(button for button in app.button if button.label == "Run the test").click().run()

@@ -95,7 +95,22 @@ def test_what_a_link_asks_for_that_is_not_there_is_said(open_page: Open) -> None
     assert "The link asks for mode fuzzy, but there is only hybrid, dense, bm25: it was left out." in html
     assert "The link asks for type &lt;b&gt;xyz, but there is only " in html
     assert "lr-rank" in html
-    assert "The link asks" not in shown_html(open_page(q="sun", type="pdf", mode="bm25"))
+    assert "The link asks" not in shown_html(open_page(q="sun", type="pdf", mode="bm25", pages="1", doc="1", like="2"))
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ({"pages": "-5"}, "pages -5, which is no number of pages"),
+        ({"pages": "many"}, "pages many, which is no number of pages"),
+        ({"doc": "<i>"}, "doc &lt;i&gt;, and no document of this collection has that number"),
+        ({"like": "9" * 30}, f"like {'9' * 30}, and no document of this collection has that number"),
+    ],
+)
+def test_an_odd_link_is_told(open_page: Open, address: dict[str, str], said: str) -> None:
+    app = open_page(q="sun", **address)
+    assert f"The link asks for {said}: it was left out." in shown_html(app)
+    assert "lr-rank" in shown_html(app)
 
 
 def test_nothing_found_is_said(open_page: Open) -> None:

@@ -48,7 +48,9 @@ def _show_placed(
             + tag("div", scored(column.score_kind, hit.score), "lr-meta", hit.path)
             + (tag("div", text(f"not in {missing}"), "lr-meta lr-new") if missing else "")
         )
-        if column.name in WITHOUT_EVIDENCE:
+        if column.name == BM25:
+            st.html(tag("div", "BM25 has no vectors", "lr-no-strip", "It counts words alone: no bar can be drawn."))
+        elif column.name in WITHOUT_EVIDENCE:
             show_lacking_strip(names.get(column.name, column.name))
         if strip:
             show_strip(

@@ -46,7 +46,8 @@ def show_figures(searcher: Searcher) -> None:
         _confirm_anew(stats["documents"], [each["pooling"] for each in about["encoders"]])
     st.html(tag("div", text(f"It uses the model that Settings name: {choices().model}."), "lr-meta"))
     st.caption(
-        "Each pooling is an encoder of its own: its vectors, and the evidence that says where a document matches."
+        "Each pooling is an encoder of its own: its vectors, and, but for CLS, the evidence that says where a document "
+        "matches."
     )
 
 

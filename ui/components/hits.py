@@ -118,5 +118,4 @@ def folded(copies: tuple[FoldedHit, ...]) -> str:
 
 
 def _more_like(document: int) -> None:
-    close_place()
-    st.query_params["like"] = str(document)
+    close_place(like=str(document))

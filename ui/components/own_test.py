@@ -42,6 +42,7 @@ def show_own_test(searcher: Searcher, names: Sequence[str], titles: Mapping[str,
         with right:
             folder = st.text_input("Or a BEIR folder of this machine", key="beir", placeholder="~/datasets/mine")
         if st.form_submit_button("Run the test", icon=":material/play_arrow:", type="primary"):
+            st.session_state.pop("tested", None)  # what fails leaves nothing that could be taken for its result
             with attempt():
                 _run(searcher, _read(searcher, file, folder or ""), names)
     tested: _Tested | None = st.session_state.get("tested")

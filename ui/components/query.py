@@ -36,8 +36,25 @@ def tell_unknown(name: str, known: Sequence[str]) -> None:
     """
     unknown = [each for each in st.query_params.get_all(name) if each not in known]
     if unknown:
-        told = f"The link asks for {name} {', '.join(unknown)}, but there is only {', '.join(known)}: it was left out."
-        st.html(tag("div", text(told), "lr-note"))
+        _left_out(f"{name} {', '.join(unknown)}, but there is only {', '.join(known)}")
+
+
+def tell_no_number(name: str) -> None:
+    """Say what a link asks for that is not a whole number from 0 on; before the parameter's widget has been made."""
+    wrong = [each for each in st.query_params.get_all(name) if not each.isdecimal()]
+    if wrong:
+        _left_out(f"{name} {', '.join(wrong)}, which is no number of {name}")
+
+
+def tell_no_document(name: str, *, found: bool) -> None:
+    """Say what document a link asks for where it was not found."""
+    asked = st.query_params.get(name)
+    if asked and not found:
+        _left_out(f"{name} {asked}, and no document of this collection has that number")
+
+
+def _left_out(what: str) -> None:
+    st.html(tag("div", text(f"The link asks for {what}: it was left out."), "lr-note"))
 
 
 def _bring_along(page: str) -> None:

@@ -12,6 +12,7 @@ from ingest.walk import fingerprint
 from lmk_rag.passages import Passage
 from lmk_rag.search import Searcher
 from lmk_rag.wording import count
+from ui.components.address import set_address
 from ui.components.frontend import bring_into_sight, show_reader
 from ui.components.markup import flowing, marked, shortened, tag, text
 from ui.components.session import attempt, key_of, searcher
@@ -46,22 +47,13 @@ def place() -> Place | None:
 
 def open_place(document: int, page: int = 1, start: int = 0, end: int = 0, pooling: str | None = None) -> None:
     """Open a document, in the address, so that a link to it opens the same; with a pooling, by its evidence."""
-    st.query_params["doc"] = str(document)
-    st.query_params["page"] = str(page)
-    if end > start:
-        st.query_params["at"] = f"{start}-{end}"
-    else:
-        st.query_params.pop("at", None)
-    if pooling:
-        st.query_params["by"] = pooling
-    else:
-        st.query_params.pop("by", None)
+    at = f"{start}-{end}" if end > start else None
+    set_address(doc=str(document), page=str(page), at=at, by=pooling)
 
 
-def close_place() -> None:
-    """Close what is open."""
-    for name in ("doc", "page", "at", "by"):
-        st.query_params.pop(name, None)
+def close_place(**others: str | None) -> None:
+    """Close what is open, and set other parameters of the address in the same step."""
+    set_address(doc=None, page=None, at=None, by=None, **others)
 
 
 def show_viewer(query: str = "", pooling: str | None = None, closable: bool = True) -> None:

@@ -47,7 +47,10 @@ def _show_missing(found: Searcher) -> None:
         return
     current = jobs().current
     with st.container(border=True, key="lacking"):
-        st.caption("Each pooling is compared by vectors of its own. Making them reads every document once.")
+        st.caption(
+            "Each pooling is compared by vectors of its own. Making them reads every document once, "
+            "for CLS the first window of each."
+        )
         with st.container(horizontal=True):
             for pooling, missing in lacking.items():
                 st.button(

@@ -11,7 +11,7 @@ from ui.components.filters import filter_of, kinds_of, show_filters
 from ui.components.frontend import show_from_top
 from ui.components.hits import show_hits
 from ui.components.markup import tag, text
-from ui.components.query import ask_query, tell_unknown
+from ui.components.query import ask_query, tell_no_document, tell_no_number, tell_unknown
 from ui.components.session import attempt, has_collection, key_of, searcher, through_app
 from ui.components.viewer import place, show_viewer
 
@@ -32,6 +32,7 @@ def _show_controls(found: Searcher, *, modes: bool) -> tuple[str, str, Filter]:
     query = ask_query("search", _forget_like)
     tell_unknown("mode", MODES)
     tell_unknown("type", kinds_of(found))
+    tell_no_number("pages")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         mode = _show_modes() if modes else MODES[0]
         conditions = show_filters(found)
@@ -96,6 +97,8 @@ def main() -> None:
             nothing_indexed()
             return
         like = _liked(found)
+        tell_no_document("like", found=like is not None)
+        tell_no_document("doc", found=place() is not None)
         query, mode, conditions = _show_controls(found, modes=like is None)
         if place() is None:
             _show_results(found, query, mode, conditions, like)
