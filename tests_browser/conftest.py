@@ -70,7 +70,8 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
         finally:
             process.terminate()
             process.wait(30)
-    assert "Traceback" not in (folder / "server.log").read_text(errors="replace")
+    _, *tracebacks = (folder / "server.log").read_text(errors="replace").split("Traceback")
+    assert not [each for each in tracebacks if "WebSocketDisconnected" not in each]  # a window was closed meanwhile
 
 
 def _wait_for(address: str, process: subprocess.Popen[bytes]) -> None:

@@ -127,6 +127,8 @@ def test_2_search_by_keyboard_and_open_a_highlighted_page(open_window: OpenWindo
 
     window.settled().locator(".st-key-previous-page button").first.click()
     expect(page.get_by_text("Page 2 of 3")).to_be_visible()
+    window.settled()
+    second_page = page.url
     box = bar.bounding_box()
     assert box is not None
     page.mouse.click(box["x"] + 3, box["y"] + box["height"] / 2)
@@ -139,6 +141,10 @@ def test_2_search_by_keyboard_and_open_a_highlighted_page(open_window: OpenWindo
     wide = other.page.evaluate("document.documentElement.scrollWidth")
     assert wide <= 390
     other.shot("search-open-390-dark")
+
+    page.go_back()  # one step, to the place before
+    expect(page.get_by_text("Page 2 of 3")).to_be_visible()
+    assert page.url == second_page
 
 
 def test_2_more_like_this_closes_the_page_and_begins_at_the_top(open_window: OpenWindow) -> None:
