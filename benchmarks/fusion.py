@@ -33,6 +33,8 @@ PENALTY = 10.0
 NAMES = tuple(WEIGHTS)
 OTHERS = ((0.5, 0.5), (0.25, 0.5), (0.25, 0.4), (0.25, 0.25), (0.2, 0.3), (0.1, 0.3), (0.0, 0.4), (0.0, 0.3))
 """Weights of dense and evidence beside BM25's 1, to choose from."""
+SHARES = (0.25, 0.5, 0.6, 0.7, 0.8)
+"""Of evidence where there is no BM25."""
 
 Array = npt.NDArray[np.float64]
 Row = Mapping[str, Any]
@@ -113,6 +115,12 @@ def fit(queries: Sequence[tuple[Array, Array]], features: bool = True) -> Array:
     return weights.reshape(fixed.shape)
 
 
+def without_words(row: Row, share: float) -> dict[str, float]:
+    """Join dense and evidence, as the search does where there is no BM25."""
+    dense, evidence = row["lists"]["dense"], row["lists"]["evidence"]
+    return {document: (1 - share) * cosine + share * evidence[document] for document, cosine in dense.items()}
+
+
 def fused(row: Row, weights: Array) -> dict[str, float]:
     """Join a query's lists by the weights that its features give."""
     of_query = weights @ np.array([1.0, *row["features"]])
@@ -178,6 +186,10 @@ def main() -> None:
     runs = {name: {query: row["lists"][name] for query, row in rows.items()} for name in NAMES}
     runs |= {
         "weighted": {query: fuse(row["lists"]) for query, row in rows.items()},
+        **{
+            f"dense and evidence {share}": {query: without_words(row, share) for query, row in rows.items()}
+            for share in SHARES
+        },
         "reciprocal": {query: reciprocal(row["lists"]) for query, row in rows.items()},
         **{
             f"1, {dense}, {evidence}": {

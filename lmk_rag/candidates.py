@@ -16,6 +16,8 @@ from lmk_rag.query_features import query_features
 
 FloatArray = npt.NDArray[np.float32]
 
+_EVIDENCE = 0.6
+"""What the best landmarks count beside the document's vector where there is no BM25; see docs/decisions.md."""
 _AT_ONCE = 16  # embeddings in memory: a long document's evidence is as large as its text
 
 
@@ -100,7 +102,10 @@ def by_all(
         if len(stored.evidence) and len(question.evidence):
             evidence[document] = maxsim(similarities(question.evidence, stored))
     if mode == "dense":
-        scores = {document: (cosine + evidence.get(document, cosine)) / 2 for document, cosine in dense.items()}
+        scores = {
+            document: (1 - _EVIDENCE) * cosine + _EVIDENCE * evidence.get(document, cosine)
+            for document, cosine in dense.items()
+        }
         return Ranking(scores, complete, {"dense": dense, "evidence": evidence}, vectors)
     if len(words) < depth:  # all that hold a word of the query: BM25 scores the others 0
         words = dict.fromkeys(dense, 0.0) | words

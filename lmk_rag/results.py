@@ -10,7 +10,7 @@ SCORE_KINDS = {"hybrid": "fusion", "dense": "cosine", "bm25": "bm25"}
 
 - ``fusion``: a weighted sum of standardised scores; 0 is the average candidate, there are no bounds (by reciprocal
   rank: above 0, at most 3 / 61, which is being first in all three lists);
-- ``cosine``: in [-1, 1]; with evidence, the mean of the document's cosine and its evidence's;
+- ``cosine``: in [-1, 1]; with evidence, 0.4 of the document's cosine and 0.6 of its evidence's;
 - ``bm25``: above 0, without an upper bound.
 """
 
