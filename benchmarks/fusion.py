@@ -24,7 +24,7 @@ from lmk_rag.evaluation import beir, metrics, searched
 from lmk_rag.evaluation.cli import cache_folder
 from lmk_rag.evaluation.kept import kept_rows
 from lmk_rag.evaluation.systems import DEPTH, Options, load_encoder
-from lmk_rag.fusion import FEATURES, WEIGHTS, fuse, reciprocal, standardise
+from lmk_rag.fusion import FEATURES, WEIGHTS, fuse, reciprocal, standardise, without_words
 from lmk_rag.search import Searcher
 
 PARTS = 5
@@ -115,12 +115,6 @@ def fit(queries: Sequence[tuple[Array, Array]], features: bool = True) -> Array:
     return weights.reshape(fixed.shape)
 
 
-def without_words(row: Row, share: float) -> dict[str, float]:
-    """Join dense and evidence, as the search does where there is no BM25."""
-    dense, evidence = row["lists"]["dense"], row["lists"]["evidence"]
-    return {document: (1 - share) * cosine + share * evidence[document] for document, cosine in dense.items()}
-
-
 def fused(row: Row, weights: Array) -> dict[str, float]:
     """Join a query's lists by the weights that its features give."""
     of_query = weights @ np.array([1.0, *row["features"]])
@@ -187,7 +181,10 @@ def main() -> None:
     runs |= {
         "weighted": {query: fuse(row["lists"]) for query, row in rows.items()},
         **{
-            f"dense and evidence {share}": {query: without_words(row, share) for query, row in rows.items()}
+            f"dense and evidence {share}": {
+                query: without_words(row["lists"]["dense"], row["lists"]["evidence"], share)
+                for query, row in rows.items()
+            }
             for share in SHARES
         },
         "reciprocal": {query: reciprocal(row["lists"]) for query, row in rows.items()},

@@ -11,13 +11,11 @@ from indexes.filters import Filter
 from indexes.query import Words
 from indexes.records import EncoderRecord, StoredEmbedding
 from lmk_rag.evidence import maxsim, similarities
-from lmk_rag.fusion import WEIGHTS, fuse, learned_weights, reciprocal
+from lmk_rag.fusion import WEIGHTS, fuse, learned_weights, reciprocal, without_words
 from lmk_rag.query_features import query_features
 
 FloatArray = npt.NDArray[np.float32]
 
-_EVIDENCE = 0.6
-"""What the best landmarks count beside the document's vector where there is no BM25; see docs/decisions.md."""
 _AT_ONCE = 16  # embeddings in memory: a long document's evidence is as large as its text
 
 
@@ -102,11 +100,7 @@ def by_all(
         if len(stored.evidence) and len(question.evidence):
             evidence[document] = maxsim(similarities(question.evidence, stored))
     if mode == "dense":
-        scores = {
-            document: (1 - _EVIDENCE) * cosine + _EVIDENCE * evidence.get(document, cosine)
-            for document, cosine in dense.items()
-        }
-        return Ranking(scores, complete, {"dense": dense, "evidence": evidence}, vectors)
+        return Ranking(without_words(dense, evidence), complete, {"dense": dense, "evidence": evidence}, vectors)
     if len(words) < depth:  # all that hold a word of the query: BM25 scores the others 0
         words = dict.fromkeys(dense, 0.0) | words
     lists = {"bm25": words, "dense": dense, "evidence": evidence}

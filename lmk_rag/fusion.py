@@ -14,6 +14,8 @@ Lists = Mapping[str, Mapping[Key, float]]
 
 WEIGHTS = {"bm25": 1.0, "dense": 0.3, "evidence": 0.3}
 """What each list counts; chosen on development sets, see docs/decisions.md."""
+EVIDENCE_SHARE = 0.6
+"""What evidence counts beside the documents' vectors where there is no BM25; see docs/decisions.md."""
 FEATURES = ("rarity", "length", "coverage", "lead", "agreement")
 """What weights that depend on the query look at, each in [0, 1]:
 
@@ -76,6 +78,19 @@ def fuse(lists: Lists[Key], weights: Mapping[str, float] = WEIGHTS) -> dict[Key,
         for document, value in zip(candidates, standardise([scores.get(c) for c in candidates]), strict=True):
             total[document] += weights[name] * value
     return total
+
+
+def without_words(
+    dense: Mapping[Key, float], evidence: Mapping[Key, float], share: float = EVIDENCE_SHARE
+) -> dict[Key, float]:
+    """Average the cosines of documents and of their evidence; a document without evidence keeps its own.
+
+    Args:
+        dense: cosines of the documents' vectors.
+        evidence: the best cosines of their landmarks.
+        share: of the evidence, 0 to 1.
+    """
+    return {key: (1 - share) * cosine + share * evidence.get(key, cosine) for key, cosine in dense.items()}
 
 
 def reciprocal(lists: Lists[Key]) -> dict[Key, float]:
