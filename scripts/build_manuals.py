@@ -1,10 +1,11 @@
-"""Build ``python-docs``, ``python-sections``, ``linux-docs`` and ``django-docs`` from Debian packages.
+"""Build data sets of HTML pages, or of their sections, from Debian packages.
 
     python scripts/build_manuals.py FOLDER... [--out DATASETS]
 
-FOLDERs are the unpacked packages ``python3.11-doc``, ``linux-doc-6.1`` and ``python-django-doc``, or
-``/usr/share/doc`` where they are installed. ``linux-docs`` is a fixed draw of 800 pages beside the whole
-(``linux-docs-full``). ``django-docs`` is for development.
+FOLDERs are unpacked packages, or ``/usr/share/doc`` where they are installed. For the evaluation: ``python-docs`` and
+``python-sections`` (``python3.11-doc``), ``linux-docs``, a fixed draw of 800 pages beside the whole
+(``linux-docs-full``; ``linux-doc-6.1``). For development: ``django-docs`` and ``django-sections``
+(``python-django-doc``), ``cmake-docs`` (``cmake-doc``).
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ def main() -> None:
     python = manuals(options.folders, "python3.11/html")
     linux = manuals(options.folders, "linux-doc-6.1/html")
     django = manuals(options.folders, "python-django-doc/html")
+    cmake = manuals(options.folders, "cmake-data/html")
     if python:
         put(pages("python-docs", python), options.out)
         put(sections("python-sections", python, limit=1000), options.out)
@@ -43,6 +45,9 @@ def main() -> None:
     if django:
         kept = [(key, untitled(page)) for key, page in django if not key.startswith(_OLD_RELEASES)]
         put(pages("django-docs", kept), options.out)
+        put(sections("django-sections", kept, limit=400), options.out)
+    if cmake:
+        put(pages("cmake-docs", [(key, page) for key, page in cmake if not key.startswith("release/")]), options.out)
 
 
 def manuals(folders: list[Path], root: str) -> list[tuple[str, Manual]]:
