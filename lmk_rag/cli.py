@@ -154,9 +154,13 @@ def eval_command(
     split: Annotated[str, typer.Option(metavar="S", help="train, dev or test.")] = "test",
     full: Annotated[bool, typer.Option("--full", help="All documents of the split, not the fixed draw.")] = False,
     systems: Annotated[str, typer.Option(metavar="S,...", help="What to compare.")] = "bm25,base-mean,lmk",
-    model: ModelOption = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="A model, or a folder with one a pooling [default: ours].")
+    ] = None,
     limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="A fixed draw of so many documents.")] = None,
-    max_tokens: MaxTokensOption = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="Content tokens read of each text, 0 for all [default].")
+    ] = None,
     device: DeviceOption = "auto",
     as_json: JsonOption = False,
 ) -> None:
@@ -172,7 +176,7 @@ def eval_command(
             systems=[name.strip() for name in systems.split(",")],
             model=model,
             limit=limit,
-            max_tokens=max_tokens,
+            max_tokens=max_tokens or None,
             device=device,
         )
     if as_json:

@@ -2,9 +2,10 @@
 
     python scripts/build_training_text.py CORPORA... --out FOLDER
 
-CORPORA are folders with one subfolder a package (what ``dpkg -x PACKAGE.deb PACKAGE`` leaves); see
-``docs/training.md`` for the list that the shipped adapters were trained on. Packages on the held-out list are
-refused, and of the RFCs only the training split is taken. The text stays on this machine.
+CORPORA are unpacked packages (what ``dpkg -x PACKAGE.deb PACKAGE`` leaves) or folders with one subfolder a package;
+see ``docs/training.md`` for the list that the shipped adapters were trained on. What is held out
+(``training/held_out.txt``) is left out and named, and of the RFCs only the training split is taken. The text stays on
+this machine.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ from __future__ import annotations
 import argparse
 import hashlib
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 
 from lmk_rag.encoding.base_model import base_model
@@ -35,6 +39,7 @@ FAMILIES = (
 )
 LARGEST_PDF = 1_500_000
 """Bytes: larger ones are mostly pictures or specimens of type."""
+_NO_PACKAGE = re.compile(r"debs$|\.")
 
 
 def main() -> None:
@@ -45,7 +50,11 @@ def main() -> None:
     parser.add_argument("--pdfs", type=int, default=250, help="PDFs of each package at most")
     parser.add_argument("--share", type=float, default=1.0, help="share of the documents to keep, 0 to 1")
     options = parser.parse_args()
-    packages = training_packages([folder for root in options.corpora for folder in sorted(root.iterdir())])
+    found = [package for root in options.corpora for package in packages_of(root)]
+    packages = [package for package in found if not is_held_out(package.name)]
+    for package in found:
+        if package not in packages:
+            print(f"{package.name}: held out, not taken", file=sys.stderr)
     counted: Counter[str] = Counter()
 
     def counting(texts: Iterator[Text]) -> Iterator[Text]:
@@ -60,15 +69,18 @@ def main() -> None:
     print(f"{tokens} tokens")
 
 
-def training_packages(folders: list[Path]) -> list[Path]:
-    """The package folders that may be trained on."""
-    listed = HELD_OUT.read_text(encoding="utf-8").splitlines()
-    held_out = {line.strip() for line in listed if line.strip() and not line.startswith("#")}
-    return [
-        folder
-        for folder in folders
-        if folder.is_dir() and folder.name not in held_out | {"debs"} and not folder.name.startswith(".")
-    ]
+def packages_of(root: Path) -> list[Path]:
+    """The folder itself where it is an unpacked package, else the package folders in it."""
+    if (root / "usr").is_dir():
+        return [root.resolve()]
+    return [folder for folder in sorted(root.iterdir()) if folder.is_dir() and not _NO_PACKAGE.match(folder.name)]
+
+
+@cache
+def is_held_out(name: str) -> bool:
+    """Whether a package or folder of that name may never be trained on."""
+    lines = HELD_OUT.read_text(encoding="utf-8").splitlines()
+    return any(fnmatchcase(name.lower(), line) for line in lines if line and not line.startswith("#"))
 
 
 def read_all(packages: list[Path], pdfs: int) -> Iterator[Text]:
@@ -102,10 +114,12 @@ def read_all(packages: list[Path], pdfs: int) -> Iterator[Text]:
 
 
 def manual_files(package: Path, pdfs: int) -> list[Path]:
-    """The HTML pages, man pages and PDFs of one package: no links, no translations, no large PDFs."""
+    """The HTML pages, man pages and PDFs of one package: no links, no translations, no large PDFs, nothing held out."""
     html, man, pdf = list[Path](), list[Path](), list[Path]()
     for path in sorted(package.rglob("*")):
         if path.is_symlink() or not path.is_file() or is_translation(path):
+            continue
+        if any(is_held_out(folder) for folder in path.relative_to(package).parts[:-1]):
             continue
         name = path.name.removesuffix(".gz")
         if name.endswith((".html", ".html.en", ".htm")):

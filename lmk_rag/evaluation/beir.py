@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import gzip
-import io
 import json
 import os
 import random
+import re
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,7 +38,11 @@ class Dataset:
     kinds: Mapping[str, str] = field(default_factory=dict)
 
     def limited(self, documents: int) -> Dataset:
-        """A fixed draw of that many documents, and the queries that one of them answers."""
+        """A fixed draw of that many documents, and the queries that one of them answers.
+
+        Raises:
+            ValueError: they answer none.
+        """
         if documents >= len(self.corpus):
             return self
         drawn = set(random.Random(documents).sample(sorted(self.corpus), documents))
@@ -45,6 +50,11 @@ class Dataset:
             query: {key: grade for key, grade in grades.items() if key in drawn} for query, grades in self.qrels.items()
         }
         qrels = {query: grades for query, grades in qrels.items() if any(grade > 0 for grade in grades.values())}
+        if not qrels:
+            raise ValueError(
+                f"No query of {self.name} is answered by one of {documents} documents drawn from {len(self.corpus)}: "
+                "take a larger limit."
+            )
         return Dataset(
             name=self.name,
             corpus={key: text for key, text in self.corpus.items() if key in drawn},
@@ -88,18 +98,18 @@ def load(folder: Path, split: str = "test", name: str | None = None) -> Dataset:
 
     Args:
         folder: holds ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/``, each plain or with ``.gz`` appended.
-        split: the file in ``qrels/``; where there is only one, that one.
+        split: the file in ``qrels/``.
         name: for the report; the folder's name by default.
 
     Raises:
         FileNotFoundError: a file is missing.
-        ValueError: no query of the split has a document of the corpus.
+        ValueError: a line cannot be read, or no query of the split has a document of the corpus.
     """
     corpus = {
-        str(row["_id"]): "\n\n".join(str(row[part]) for part in ("title", "text") if row.get(part))
-        for row in _rows(_existing(folder / "corpus.jsonl"))
+        key: "\n\n".join(text for part in ("title", "text") if (text := _text(row.get(part))))
+        for key, row in _rows(_existing(folder / "corpus.jsonl")).items()
     }
-    rows = {str(row["_id"]): row for row in _rows(_existing(folder / "queries.jsonl"))}
+    rows = _rows(_existing(folder / "queries.jsonl"))
     qrels = _qrels(_split_file(folder / "qrels", split), corpus)
     qrels = {query: grades for query, grades in qrels.items() if query in rows}
     if not qrels:
@@ -107,9 +117,9 @@ def load(folder: Path, split: str = "test", name: str | None = None) -> Dataset:
     return Dataset(
         name=name or folder.name,
         corpus=corpus,
-        queries={key: str(rows[key]["text"]) for key in qrels},
+        queries={key: _text(rows[key].get("text")) for key in qrels},
         qrels=qrels,
-        kinds={key: kind for key in qrels if (kind := (rows[key].get("metadata") or {}).get("kind"))},
+        kinds={key: kind for key in qrels if (kind := _kind(rows[key]))},
     )
 
 
@@ -135,27 +145,69 @@ def _split_file(folder: Path, split: str) -> Path:
     wanted = [path for path in files if path.name.split(".")[0] == split]
     if wanted:
         return wanted[0]
-    if len(files) == 1:
-        return files[0]
+    there = ", ".join(path.name.split(".")[0] for path in files)
     raise FileNotFoundError(
-        f"{folder} has no {split}.tsv: choose a split from {', '.join(path.name.split('.')[0] for path in files)}."
+        f"{folder} has no {split}.tsv: {f'choose a split from {there}' if there else 'a BEIR data set has one'}."
     )
 
 
 def _qrels(path: Path, corpus: Mapping[str, str]) -> dict[str, dict[str, int]]:
     qrels: dict[str, dict[str, int]] = {}
-    with _open(path) as lines:
-        for row in csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
-            if len(row) >= 3 and row[1] in corpus and row[2].strip().lstrip("-").isdigit():
-                qrels.setdefault(row[0], {})[row[1]] = int(row[2])
+    for number, line in _lines(path):
+        row = line.split("\t")
+        try:
+            query, key, grade = row[0], row[1], int(float(row[2]))
+        except (IndexError, ValueError):
+            if number == 1 or not line.strip():  # BEIR's first line names the columns
+                continue
+            raise ValueError(
+                f"{path}, line {number}: {line[:80]!r} is not query, document and a number between tabs."
+            ) from None
+        if key in corpus:
+            qrels.setdefault(query, {})[key] = grade
     return {query: grades for query, grades in qrels.items() if any(grade > 0 for grade in grades.values())}
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    with _open(path) as lines:
-        for line in lines:
-            if line.strip():
-                yield json.loads(line)
+def _rows(path: Path) -> dict[str, dict[str, Any]]:
+    """The objects of a file by their ``_id``."""
+    rows: dict[str, dict[str, Any]] = {}
+    for number, line in _lines(path):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{path}, line {number}: no JSON ({error}).") from None
+        if not isinstance(row, dict) or row.get("_id") is None:
+            raise ValueError(f'{path}, line {number}: {line[:80]!r} is not an object with an "_id".')
+        key = str(row["_id"])
+        if key in rows:
+            raise ValueError(f"{path}, line {number}: the _id {key!r} is there already: ids have to be unique.")
+        rows[key] = row
+    return rows
+
+
+def _text(value: object) -> str:
+    """A field as text that can be encoded; lone surrogates, which JSON can hold, are replaced."""
+    return "" if value is None else re.sub("[\ud800-\udfff]", "\ufffd", str(value))
+
+
+def _kind(row: Mapping[str, Any]) -> str | None:
+    about = row.get("metadata")
+    kind = about.get("kind") if isinstance(about, dict) else None
+    return kind if isinstance(kind, str) else None
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a file, packed or not, numbered from 1, without their ends."""
+    try:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as raw:
+            for number, line in enumerate(raw, start=1):
+                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 ({error}).") from None
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"{path} is not a whole gzip file ({error}).") from None
 
 
 def _existing(path: Path) -> Path:
@@ -163,9 +215,3 @@ def _existing(path: Path) -> Path:
     if path.exists() or packed.exists():
         return path if path.exists() else packed
     raise FileNotFoundError(f"{path} is missing: a BEIR data set has corpus.jsonl, queries.jsonl and qrels/.")
-
-
-def _open(path: Path) -> io.TextIOBase:
-    if path.suffix == ".gz":
-        return io.TextIOWrapper(gzip.open(path, "rb"), encoding="utf-8")
-    return path.open(encoding="utf-8")

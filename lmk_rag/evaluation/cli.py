@@ -40,10 +40,10 @@ def eval_command(
         systems: names from :data:`lmk_rag.evaluation.systems.SYSTEMS`.
         model: a model for the systems lmk, mean, cls, mcls, or a folder with one of each; else the shipped ones.
         limit: a fixed draw of so many documents.
-        max_tokens: content tokens read of each document; all by default.
+        max_tokens: content tokens read of each text; all by default.
         device: auto, cpu, cuda, mps.
         cache: folder for vectors, by default :func:`cache_folder`.
-        quiet: no progress bar.
+        quiet: no progress bar; what is odd about a model is told on stderr all the same.
 
     Returns:
         What :func:`lmk_rag.evaluation.report.compare` makes, plain values for JSON;
@@ -51,7 +51,7 @@ def eval_command(
 
     Raises:
         FileNotFoundError: the data set is not there; the message says how to build it.
-        ValueError: an unknown system or split; one sentence says what to choose.
+        ValueError: an unknown system or split, a data set that cannot be read; one sentence says what to do.
         ModelError: a model cannot be had.
     """
     from rich.console import Console
@@ -74,9 +74,14 @@ def eval_command(
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), disable=quiet) as bar:
         task = bar.add_task(name, total=None)
+        noticed = set[str]()
 
         def run(system: str, part: beir.Dataset) -> Run:
-            return run_system(system, part, options, told)
+            found = run_system(system, part, options, told)
+            for notice in set(found.notices) - noticed:
+                bar.console.print(f"{system}: {notice}", style="yellow", markup=False, soft_wrap=True)
+            noticed.update(found.notices)
+            return found
 
         def told(what: str, done: int, everything: int) -> None:
             bar.update(task, description=f"{name}: {what}", completed=done, total=everything)

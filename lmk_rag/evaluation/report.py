@@ -109,7 +109,13 @@ def show(report: Mapping[str, Any], console: Console) -> None:
             f"{row['tokens']:,}",
         )
     console.print(averages)
-    _by_group(report, "by_length", [*metrics.LENGTH_NAMES], "nDCG@10 by the document's tokens, up to", console)
+    _by_group(
+        report,
+        "by_length",
+        [*metrics.LENGTH_NAMES],
+        "nDCG@10 by the document's tokens, up to (32k+: over 16k)",
+        console,
+    )
     _by_group(report, "by_kind", None, "nDCG@10 by kind of query", console)
     everywhere = [{"within": "all", **pair} for pair in report["paired"]]
     if everywhere:

@@ -65,7 +65,7 @@ def run_searched(name: str, dataset: Dataset, options: Options, progress: Progre
             if progress:
                 progress(f"{name}, queries", done, len(dataset.queries))
     cache.close()
-    return Run(scores, time.monotonic() - began, tokens)
+    return Run(scores, time.monotonic() - began, tokens, loaded.notices)
 
 
 def index(

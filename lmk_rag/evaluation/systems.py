@@ -42,7 +42,7 @@ class Options:
         cache: folder for vectors.
         model: a model for the systems with a pooling of their own, by default the shipped adapters. A folder with
             one subfolder a pooling (what training leaves) gives each system its own.
-        max_tokens: content tokens read of each document; all by default.
+        max_tokens: content tokens read of each text; all by default.
         device: ``auto``, ``cpu``, ``cuda``, ``mps``.
     """
 
@@ -54,11 +54,15 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a system found: scores by query and document, the seconds it took, the content tokens it read."""
+    """What a system found: scores by query and document, the seconds it took, the content tokens it read.
+
+    ``notices``: what is odd about its model, such as an adapter that was trained for another pooling.
+    """
 
     scores: dict[str, dict[str, float]]
     seconds: float
     tokens: int
+    notices: tuple[str, ...] = ()
 
 
 def run_system(name: str, dataset: Dataset, options: Options, progress: Progress | None = None) -> Run:
@@ -87,8 +91,7 @@ def load_encoder(system: str, options: Options) -> Encoder:
         return untrained_base(options)
     model = "default" if options.model is None else model_for(pooling, options.model)
     with warnings.catch_warnings():
-        if pooling == "mcls":  # the cls adapter under another pooling is what this system is
-            warnings.simplefilter("ignore", ModelWarning)
+        warnings.simplefilter("ignore", ModelWarning)  # a run gives the encoder's notices back
         return Encoder.load(model, pooling=pooling, max_tokens=options.max_tokens, device=options.device)
 
 
@@ -148,7 +151,9 @@ def _dense(name: str, dataset: Dataset, options: Options, progress: Progress | N
     began = time.monotonic()
     scores = best_evidence(queries.matrix, documents) if name == "lmk-maxsim" else queries.matrix @ documents.matrix.T
     found = best_of(scores, queries.keys, documents.keys)
-    return Run(found, documents.seconds + queries.seconds + time.monotonic() - began, documents.tokens)
+    seconds = documents.seconds + queries.seconds + time.monotonic() - began
+    # the cls adapter under another pooling is what mcls is
+    return Run(found, seconds, documents.tokens, () if name == "mcls" else encoder.notices)
 
 
 def best_evidence(queries: npt.NDArray[np.float32], documents: Vectors) -> npt.NDArray[np.float32]:
@@ -232,6 +237,8 @@ def _bm25(dataset: Dataset) -> Run:
     began = time.monotonic()
     keys, queries = tuple(dataset.corpus), tuple(dataset.queries)
     tokens = bm25s.tokenize(list(dataset.corpus.values()), stopwords="en", show_progress=False)
+    if not any(len(ids) for ids in tokens.ids):  # no word in any document
+        return Run({query: {} for query in queries}, time.monotonic() - began, 0)
     index = bm25s.BM25()
     index.index(tokens, show_progress=False)
     asked = bm25s.tokenize(list(dataset.queries.values()), stopwords="en", show_progress=False, return_ids=False)

@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, field, fields
+from dataclasses import field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Literal
 
-POOLINGS = ("lmk", "mean", "cls")
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    ValidationError,
+)
+from pydantic.dataclasses import dataclass
+
+Pooling = Literal["lmk", "mean", "cls"]
+POOLINGS: tuple[Pooling, ...] = ("lmk", "mean", "cls")
+Folder = Annotated[Path, AfterValidator(Path.expanduser)]
+Share = Annotated[float, Field(ge=0, le=1)]
+_EXACT = ConfigDict(extra="forbid")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=_EXACT)
 class Lora:
     """The adapter: its rank, and ``alpha``, whose quotient by the rank scales what it adds."""
 
-    rank: int = 64
-    alpha: int = 64
+    rank: PositiveInt = 64
+    alpha: PositiveInt = 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=_EXACT)
 class Distillation:
     """Stage 1.
 
@@ -30,14 +46,14 @@ class Distillation:
         warmup: steps.
     """
 
-    steps: int = 400
-    texts: int = 12
-    short: float = 0.4
-    learning_rate: float = 7e-4
-    warmup: int = 20
+    steps: NonNegativeInt = 400
+    texts: PositiveInt = 12
+    short: Share = 0.4
+    learning_rate: PositiveFloat = 7e-4
+    warmup: NonNegativeInt = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=_EXACT)
 class Contrastive:
     """Stage 2.
 
@@ -52,17 +68,17 @@ class Contrastive:
         warmup: steps.
     """
 
-    steps: int = 120
-    pairs: int = 32
-    neighbours: int = 4
-    tokens: tuple[int, ...] = (480, 960)
-    temperature: float = 0.03
-    evidence: float = 0.3
-    learning_rate: float = 3e-4
-    warmup: int = 10
+    steps: NonNegativeInt = 120
+    pairs: Annotated[int, Field(ge=2)] = 32
+    neighbours: PositiveInt = 4
+    tokens: Annotated[tuple[Annotated[int, Field(ge=8)], ...], Field(min_length=1)] = (480, 960)
+    temperature: PositiveFloat = 0.03
+    evidence: NonNegativeFloat = 0.3
+    learning_rate: PositiveFloat = 3e-4
+    warmup: NonNegativeInt = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=_EXACT)
 class Recipe:
     """A training run.
 
@@ -83,51 +99,53 @@ class Recipe:
         dtype: ``bfloat16`` (autocast), ``float32``, or ``auto``: bfloat16 where the hardware computes in it.
     """
 
-    text: Path
-    out: Path
+    text: Folder
+    out: Folder
     base: str = "default"
-    poolings: tuple[str, ...] = POOLINGS
-    seed: int = 1
-    window: int = 512
-    granularities: tuple[int, ...] = (32, 64, 128, 256)
-    granularity: int = 32
-    sources: dict[str, float] = field(default_factory=dict)
-    average: float = 0.98
-    batch_tokens: int = 65_536
-    save_every: int = 20
-    device: str = "auto"
-    dtype: str = "auto"
+    poolings: Annotated[tuple[Pooling, ...], Field(min_length=1)] = POOLINGS
+    seed: NonNegativeInt = 1
+    window: PositiveInt = 512
+    granularities: Annotated[tuple[PositiveInt, ...], Field(min_length=1)] = (32, 64, 128, 256)
+    granularity: PositiveInt = 32
+    sources: dict[str, NonNegativeFloat] = field(default_factory=dict)
+    average: Annotated[float, Field(ge=0, lt=1)] = 0.98
+    batch_tokens: PositiveInt = 65_536
+    save_every: PositiveInt = 20
+    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     lora: Lora = Lora()
     distillation: Distillation = Distillation()
     contrastive: Contrastive = Contrastive()
-
-
-_Section = TypeVar("_Section")
 
 
 def read_recipe(path: Path) -> Recipe:
     """Read a TOML recipe; relative paths in it are relative to the working folder.
 
     Raises:
-        ValueError: an unknown key, a pooling that has no training, or a missing ``text`` or ``out``.
+        ValueError: a key that is missing, unknown or out of its range; one sentence says what to change.
     """
-    values = tomllib.loads(path.read_text(encoding="utf-8"))
-    for name, kind in (("lora", Lora), ("distillation", Distillation), ("contrastive", Contrastive)):
-        values[name] = _section(kind, values.get(name, {}), f"{path}: [{name}]")
-    for name in ("text", "out"):
-        if name not in values:
-            raise ValueError(f'{path} does not name the folder {name!r}: add {name} = "FOLDER".')
-        values[name] = Path(values[name]).expanduser()
-    recipe = _section(Recipe, values, str(path))
-    unknown = [pooling for pooling in recipe.poolings if pooling not in POOLINGS]
-    if unknown:
-        raise ValueError(f"{path}: no training for pooling {unknown[0]!r}: choose from {', '.join(POOLINGS)}.")
+    try:
+        recipe = Recipe(**tomllib.loads(path.read_text(encoding="utf-8")))
+    except ValidationError as error:
+        raise ValueError(f"{path}: {_mistake(error)}") from None
+    except ValueError as error:  # no TOML, no UTF-8
+        raise ValueError(f"{path}: {error}.") from None
+    longest = max(recipe.granularity, *recipe.granularities)
+    if longest + 2 > recipe.window:
+        raise ValueError(
+            f"{path}: a slice of {longest} tokens does not fit a window of {recipe.window} with its landmark: "
+            f"take granularities of {recipe.window - 2} at most."
+        )
     return recipe
 
 
-def _section(kind: type[_Section], values: dict[str, Any], where: str) -> _Section:
-    known = {entry.name for entry in fields(kind)}  # type: ignore[arg-type]
-    unknown = sorted(set(values) - known)
-    if unknown:
-        raise ValueError(f"{where}: unknown key {unknown[0]!r}: the keys are {', '.join(sorted(known))}.")
-    return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in values.items()})
+def _mistake(error: ValidationError) -> str:
+    """The first mistake in one sentence: the key as it is written in TOML, its value, what it has to be."""
+    first = error.errors()[0]
+    *sections, key = [str(part) for part in first["loc"]]
+    where = "".join(f"[{name}] " for name in sections)
+    if first["type"] == "missing":
+        return f"{where}does not say {key!r}: add {key} = VALUE."
+    if first["type"] == "unexpected_keyword_argument":
+        return f"{where}has an unknown key {key!r}: see lmk_rag/training/config.py for all."
+    return f"{where}{key} = {first['input']!r} is not right: {first['msg'][0].lower()}{first['msg'][1:]}."

@@ -22,7 +22,7 @@ class Entry:
     """One document of the corpus.
 
     Attributes:
-        id: unique within the corpus.
+        id: the package and the file's name; pages of one name in several folders share it.
         source: the Debian package (or family of packages) it is from.
         title: a query for the whole document; empty where it has none.
         abstract: a longer query for the whole document; empty where it has none.

@@ -30,7 +30,7 @@ TEMPLATES = (
 _SHORT = (4, 64)
 _SENTENCE = (8, 60)
 _TOO_ALIKE = 0.9
-"""Documents whose openings have a higher cosine may be versions of one text: never each other's negatives."""
+"""Documents whose openings have a higher cosine may be versions of one text: not drawn as neighbours of each other."""
 _NEAR = 40
 """How many nearest documents a group of neighbours is drawn from."""
 
@@ -74,6 +74,8 @@ class Examples:
         self._stop = vocabulary.get(".", -1)
         counts = Counter(entry.source for entry in corpus.entries)
         weights = np.array([recipe.sources.get(e.source, 1.0) / counts[e.source] for e in corpus.entries])
+        if not weights.sum():
+            raise ValueError("Every source of the training text has the weight 0: give one of [sources] more.")
         self._weights = weights / weights.sum()
 
     def texts(self, step: int) -> list[Piece]:

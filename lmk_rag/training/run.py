@@ -16,7 +16,7 @@ import torch
 
 from lmk_rag.encoding.base_model import base_model
 from lmk_rag.encoding.checkpoints import Checkpoint
-from lmk_rag.encoding.network import load_network, load_tokenizer, pick_device, pick_dtype
+from lmk_rag.encoding.network import load_network, load_tokenizer, pick_device, pick_dtype, positions
 from lmk_rag.training import checkpoint as checkpoints
 from lmk_rag.training.checkpoint import STAGES, Progress
 from lmk_rag.training.config import Recipe
@@ -28,6 +28,7 @@ from lmk_rag.training.stages import Setting, contrast, distill, is_its_own_targe
 
 Report = Callable[[str, str, int, int, dict[str, float]], None]
 """Called after each step: pooling, stage, steps done, steps of the stage, losses."""
+_STATE, _RECIPE = "checkpoint.safetensors", "recipe.json"
 
 
 class Run:
@@ -52,20 +53,23 @@ class Run:
         self._stop = False
         if self._state.exists():
             self.progress = checkpoints.load(self._state, self.weights, self.average, self._optimizer)
-            self._forget_lost_steps()
+        self._forget_lost_steps()
 
     def _forget_lost_steps(self) -> None:
-        """Take the steps that were done after the checkpoint, and will be done again, out of the metrics."""
+        """Take the steps that were done after the checkpoint, and will be done again, out of the metrics.
+
+        So is a last line that a kill or a power cut has left unfinished.
+        """
         metrics = self.folder / "metrics.jsonl"
         if metrics.exists():
             done = (self.progress.stage, self.progress.step)
-            lines = metrics.read_text(encoding="utf-8").splitlines()
+            lines = metrics.read_text(encoding="utf-8").split("\n")[:-1]
             kept = [line for line in lines if (STAGES.index((told := json.loads(line))["stage"]), told["step"]) <= done]
             metrics.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
 
     @property
     def _state(self) -> Path:
-        return self.folder / "checkpoint.safetensors"
+        return self.folder / _STATE
 
     def finish(self, report: Report | None = None) -> bool:
         """Train to the end of the recipe, or until :meth:`stop`; returns whether the end was reached.
@@ -155,11 +159,15 @@ def train(recipe: Recipe, report: Report | None = None) -> bool:
 
     Returns:
         Whether the end of the recipe was reached; otherwise the same call goes on from there.
+
+    Raises:
+        ValueError: the base, the text or a run that is in the folder does not suit the recipe.
     """
     for pooling in recipe.poolings:
+        told = json.loads(json.dumps(asdict(recipe), default=str))
+        _check_unchanged(told, recipe.out / pooling)
         run = Run(recipe, pooling)
-        about = json.dumps(asdict(recipe), indent=2, default=str)
-        (run.folder / "recipe.json").write_text(about + "\n", encoding="utf-8")
+        (run.folder / _RECIPE).write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
         handlers = {number: signal.signal(number, run.stop) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             if not run.finish(report):
@@ -168,6 +176,30 @@ def train(recipe: Recipe, report: Report | None = None) -> bool:
             for number, handler in handlers.items():
                 signal.signal(number, handler)
     return True
+
+
+def _check_unchanged(told: dict[str, Any], folder: Path) -> None:
+    """Refuse to go on with another recipe than the run in the folder began with; it may be longer, or run elsewhere."""
+    if not ((folder / _RECIPE).exists() and (folder / _STATE).exists()):
+        return
+    before, now = _deciding(json.loads((folder / _RECIPE).read_text(encoding="utf-8"))), _deciding(told)
+    changed = next((key for key in sorted(before.keys() | now.keys()) if before.get(key) != now.get(key)), None)
+    if changed:
+        raise ValueError(
+            f"The run in {folder} began with {changed} = {before.get(changed)!r}, the recipe says "
+            f"{now.get(changed)!r}: give the recipe another folder 'out', or remove this one."
+        )
+
+
+def _deciding(told: dict[str, Any]) -> dict[str, Any]:
+    """What a run's result depends on besides its length, sections flat."""
+    flat = {
+        f"{name}.{key}" if isinstance(value, dict) else name: entry
+        for name, value in told.items()
+        for key, entry in (value.items() if isinstance(value, dict) else [("", value)])
+    }
+    free = {"text", "out", "poolings", "batch_tokens", "save_every", "device"}
+    return {key: value for key, value in flat.items() if key not in free and not key.endswith(".steps")}
 
 
 def _base(recipe: Recipe) -> Checkpoint:
@@ -180,6 +212,9 @@ def _load(recipe: Recipe, pooling: str) -> Setting:
     checkpoint = _base(recipe)
     device = pick_device(recipe.device)
     tokenizer = load_tokenizer(checkpoint)
+    table = positions(checkpoint, None)
+    if recipe.window > table:
+        raise ValueError(f"The base reads {table} tokens at once and the recipe's window is {recipe.window}: lower it.")
     base = load_network(checkpoint, device, torch.float32)
     corpus = Corpus(recipe.text)
     vectors = (

@@ -1,5 +1,6 @@
 """The other commands: what they print, as JSON and for people, and their exit codes."""
 
+import json
 import os
 import shutil
 import sqlite3
@@ -15,6 +16,7 @@ from typer.testing import Result
 from indexes.collection import Collection
 from lmk_rag import __version__
 from lmk_rag.console import literal, size
+from lmk_rag.evaluation import beir
 
 Run = Callable[..., Result]
 RunJson = Callable[..., Any]
@@ -269,6 +271,23 @@ def test_eval_and_train_tell_what_is_missing(run: Run, tmp_path: Path) -> None:
     assert "There is no data set 'nothing'" in run("eval", "nothing").stderr
     assert run("eval", tmp_path, "--systems", "oracle").exit_code == 2
     assert run("train", "--config", tmp_path / "none.toml").exit_code == 2
+
+
+def test_eval_reads_everything_without_a_limit_and_with_0(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LMK_RAG_EVAL_CACHE", str(tmp_path / "cache"))
+    corpus = {"d": "one two three four"}
+    beir.save(
+        beir.Dataset(name="s", corpus=corpus, queries={"q": "two"}, qrels={"q": {"d": 1}}), tmp_path / "s", "test"
+    )
+
+    def tokens(*limit: object) -> int:
+        report = json.loads(run("eval", tmp_path / "s", "--systems", "base-mean", "--json", *limit).stdout)
+        return int(report["results"][0]["tokens"])
+
+    assert tokens("--max-tokens", 3) == 3
+    assert tokens() == tokens("--max-tokens", 0) > 3
 
 
 @pytest.mark.parametrize(("count", "written"), [(0, "0 B"), (999, "999 B"), (1_500, "1.5 kB"), (2_345_678, "2.3 MB")])

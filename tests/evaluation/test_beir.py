@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,70 @@ def test_a_missing_file_and_a_set_without_judgements_are_named(tmp_path: Path) -
     (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq9\td1\t1\n")
     with pytest.raises(ValueError, match="no judged query"):
         beir.load(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("corpus.jsonl", b'{"_id": "d1", "text": "a"}\n{"_id": \n', r"corpus\.jsonl, line 2: no JSON"),
+        ("corpus.jsonl", b'\n["d1", "a"]\n', r"corpus\.jsonl, line 2: .* is not an object with an"),
+        ("corpus.jsonl", b'{"text": "a"}\n', r'line 1: .* is not an object with an "_id"'),
+        ("corpus.jsonl", b'{"_id": "d1"}\n{"_id": "d1"}\n', "line 2: the _id 'd1' is there already"),
+        ("queries.jsonl", '{"_id": "q1", "text": "ä"}'.encode("latin-1"), r"queries\.jsonl is not UTF-8"),
+        ("qrels/test.tsv", b"query-id\tcorpus-id\tscore\nq1\td1\thigh\n", r"test\.tsv, line 2: .* between tabs"),
+        ("qrels/test.tsv", b"q1\td1\t1\nq2 d2 1\n", r"test\.tsv, line 2: 'q2 d2 1'"),
+    ],
+)
+def test_what_cannot_be_read_is_named_with_its_line(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    folder = folder_of(tmp_path / "set", False)
+    (folder / name).write_bytes(content)
+
+    with pytest.raises(ValueError, match=message):
+        beir.load(folder)
+
+
+def test_a_cut_archive_is_named(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "set", True)
+    packed = folder / "corpus.jsonl.gz"
+    for content in (packed.read_bytes()[:-12], b"no archive"):
+        packed.write_bytes(content)
+        with pytest.raises(ValueError, match=r"corpus\.jsonl\.gz is not a whole gzip file"):
+            beir.load(folder)
+
+
+def test_odd_files_that_can_be_read(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "set", False)
+    corpus = (
+        b'\xef\xbb\xbf{"_id": 1, "title": null, "text": "bad \\ud800 half"}\r\n\r\n{"_id": "2", "metadata": []}\r\n'
+    )
+    (folder / "corpus.jsonl").write_bytes(corpus)
+    (folder / "queries.jsonl").write_text('{"_id": 7, "text": "ask", "metadata": ["x"]}\n')
+    (folder / "qrels" / "test.tsv").write_text("7\t1\t2.0\n7\t2\t0\n")
+
+    dataset = beir.load(folder)
+
+    assert dataset.corpus == {"1": "bad \ufffd half", "2": ""}
+    assert dataset.queries == {"7": "ask"}
+    assert dataset.qrels == {"7": {"1": 2, "2": 0}}
+    assert dataset.kinds == {}
+
+
+def test_another_split_than_the_one_asked_for_is_not_taken(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "set", False, ("dev",))
+    with pytest.raises(FileNotFoundError, match=r"no test\.tsv: choose a split from dev"):
+        beir.load(folder)
+    (folder / "qrels" / "dev.tsv").unlink()
+    with pytest.raises(FileNotFoundError, match=r"no test\.tsv: a BEIR data set has one"):
+        beir.load(folder)
+
+
+def test_a_draw_that_answers_no_query_is_refused() -> None:
+    corpus = {str(at): f"text {at}" for at in range(50)}
+    dataset = Dataset(name="set", corpus=corpus, queries={"q": "?"}, qrels={"q": {"49": 1}})
+    drawn = next(n for n in range(1, 50) if "49" not in random.Random(n).sample(sorted(corpus), n))
+
+    with pytest.raises(ValueError, match=f"No query of set is answered by one of {drawn} documents drawn from 50"):
+        dataset.limited(drawn)
 
 
 def test_a_limited_set_keeps_whole_documents_with_their_queries() -> None:

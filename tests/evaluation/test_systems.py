@@ -74,6 +74,30 @@ def test_dense_scores_are_the_encoders_cosines(adapters: Path, options: Options,
     assert run.tokens == sum(each.tokens for each in encoder.encode_documents([*dataset().corpus.values()]))
 
 
+def test_an_adapter_for_another_pooling_is_told_and_mcls_is_not(
+    adapters: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    beir.save(dataset(), tmp_path / "machines", "test")
+
+    def told(system: str, model: Path) -> str:
+        eval_command(
+            str(tmp_path / "machines"), systems=[system], model=str(model), cache=tmp_path / "cache", device="cpu",
+            quiet=True,
+        )  # fmt: skip
+        return capsys.readouterr().err
+
+    assert "mean: " in (notice := told("mean", adapters / "lmk" / "adapter"))
+    assert "trained for lmk" in notice
+    assert told("mean", adapters) == ""
+    assert told("mcls", adapters) == ""
+
+
+def test_documents_without_a_word_are_found_by_nothing(options: Options) -> None:
+    empty = Dataset(name="empty", corpus={"a": "", "b": "--"}, queries={"q": "tape"}, qrels={"q": {"a": 1}})
+
+    assert run_system("bm25", empty, options).scores == {"q": {}}
+
+
 def test_best_evidence_is_the_plain_maximum() -> None:
     rng = np.random.default_rng(0)
     evidence = rng.normal(size=(6, 4)).astype(np.float16)

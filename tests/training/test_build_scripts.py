@@ -28,14 +28,49 @@ def script() -> ModuleType:
     return module
 
 
-def test_held_out_packages_are_left_out(script: ModuleType, tmp_path: Path) -> None:
-    names = ["python3.11-doc", "linux-doc-6.1", "anarchism", "debian-policy", "debs", ".apt"]
-    for name in names:
-        (tmp_path / name).mkdir()
+HELD_OUT = [
+    "python3.11-doc", "python3.11", "Python3.11-doc_3.11.2-6_all", "python3-doc", "linux-doc-6.1", "linux-doc-6.5",
+    "anarchism", "python-peps", "python-django-doc", "cmake-doc", "cmake-data",
+]  # fmt: skip
 
-    assert [folder.name for folder in script.training_packages([tmp_path / name for name in names])] == [
-        "debian-policy"
-    ]
+
+@pytest.mark.parametrize("name", HELD_OUT)
+def test_held_out_packages_are_told_by_name(script: ModuleType, name: str) -> None:
+    assert script.is_held_out(name)
+
+
+def test_what_was_trained_on_is_not_held_out(script: ModuleType, repository: Path) -> None:
+    table = (repository / "docs" / "training.md").read_text().split("| packages | kind |")[1].split("\n\n")[0]
+    cells = [line.split("|")[1] for line in table.splitlines()[2:]]
+    names = [name.strip() for cell in cells for name in cell.split(",")]
+    assert len(names) > 50
+    assert not [name for name in names if script.is_held_out(name.lstrip("-"))]
+
+
+def test_packages_are_found_given_alone_or_together(script: ModuleType, tmp_path: Path) -> None:
+    for name in ("debian-policy", "python3.11-doc", "debs", ".apt"):
+        (tmp_path / name / "usr").mkdir(parents=True)
+
+    assert [path.name for path in script.packages_of(tmp_path)] == ["debian-policy", "python3.11-doc"]
+    assert [path.name for path in script.packages_of(tmp_path / "python3.11-doc")] == ["python3.11-doc"]
+
+
+def test_a_held_out_package_is_left_out_and_named(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder in ("one/usr/share/doc/one", "one/usr/share/doc/python3.11/html", "python3.11-doc/usr/share/doc"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "page.html").write_text("x")
+    monkeypatch.setattr(script, "write", lambda *_: 0)
+    monkeypatch.setattr(script, "read_all", lambda packages, _: print(*packages) or iter(()))
+    monkeypatch.setattr(sys, "argv", ["build", str(tmp_path), "--out", str(tmp_path / "out")])
+
+    script.main()
+
+    told = capsys.readouterr()
+    assert "python3.11-doc: held out, not taken" in told.err
+    found = script.manual_files(tmp_path / "one", 10)
+    assert [str(path.relative_to(tmp_path)) for path in found] == ["one/usr/share/doc/one/page.html"]
 
 
 def test_links_translations_and_large_pdfs_are_left_out(script: ModuleType, tmp_path: Path) -> None:

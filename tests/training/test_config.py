@@ -9,6 +9,8 @@ import pytest
 from lmk_rag.training.cli import train_command
 from lmk_rag.training.config import read_recipe
 
+FOLDERS = 'text = "a"\nout = "b"\n'
+
 
 def written(folder: Path, text: str) -> Path:
     path = folder / "recipe.toml"
@@ -38,11 +40,24 @@ def test_values_and_defaults(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('out = "b"', "does not name the folder 'text'"),
-        ('text = "a"', "does not name the folder 'out'"),
-        ('text = "a"\nout = "b"\nsede = 1', "unknown key 'sede'"),
-        ('text = "a"\nout = "b"\n[lora]\nranks = 1', r"\[lora\]: unknown key 'ranks'"),
-        ('text = "a"\nout = "b"\npoolings = ["mcls"]', "no training for pooling 'mcls'"),
+        ('out = "b"', "does not say 'text'"),
+        ('text = "a"', "does not say 'out'"),
+        (f"{FOLDERS}sede = 1", "unknown key 'sede'"),
+        (f"{FOLDERS}[lora]\nranks = 1", r"\[lora\] has an unknown key 'ranks'"),
+        (f'{FOLDERS}poolings = ["mcls"]', r"\[poolings\] 0 = 'mcls' is not right"),
+        (f'{FOLDERS}poolings = "lmk"', "poolings = 'lmk' is not right"),
+        (f"{FOLDERS}poolings = []", "poolings = .* is not right"),
+        (f"{FOLDERS}granularities = []", "granularities = .* is not right"),
+        (f"{FOLDERS}granularity = 999", "a slice of 999 tokens does not fit a window of 512"),
+        (f"{FOLDERS}save_every = 0", "save_every = 0 is not right: input should be greater than 0"),
+        (f"{FOLDERS}lora = 3", "lora = 3 is not right"),
+        ('text = 5\nout = "b"', "text = 5 is not right"),
+        (f"{FOLDERS}[contrastive]\ntokens = 100", r"\[contrastive\] tokens = 100 is not right"),
+        (f"{FOLDERS}[contrastive]\ntemperature = 0", r"\[contrastive\] temperature = 0 is not right"),
+        (f"{FOLDERS}[contrastive]\npairs = 1", r"\[contrastive\] pairs = 1 is not right"),
+        (f"{FOLDERS}[distillation]\nsteps = -8", r"\[distillation\] steps = -8 is not right"),
+        (f"{FOLDERS}[sources]\nrfc = -1", r"\[sources\] rfc = -1 is not right"),
+        ("text = a", "recipe.toml: Invalid value"),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, text: str, message: str) -> None:

@@ -73,6 +73,39 @@ def test_a_killed_run_goes_on_from_its_last_checkpoint(recipe: Recipe, tmp_path:
     assert len(steps) == len(set(steps)), "a step that was done again stands in the metrics once"
 
 
+def test_a_kill_before_the_first_checkpoint_and_in_the_middle_of_a_line(recipe: Recipe) -> None:
+    killed = Run(recipe, "lmk")
+    killed._step(0, None)  # lost: there is no checkpoint yet
+    with (killed.folder / "metrics.jsonl").open("a") as metrics:
+        metrics.write('{"stage": "contras')
+
+    Run(recipe, "lmk").finish()
+
+    found = [(line["stage"], line["step"]) for line in lines(killed.folder)]
+    assert found == [(stage, step) for stage in ("distillation", "contrastive") for step in (1, 2, 3)]
+
+
+def test_a_run_goes_on_longer_but_not_with_another_recipe(recipe: Recipe) -> None:
+    recipe = replace(recipe, poolings=("mean",))
+    assert train(recipe)
+    kept = (recipe.out / "mean" / "recipe.json").read_text()
+
+    with pytest.raises(ValueError, match="began with seed = 1, the recipe says 9"):
+        train(replace(recipe, seed=9))
+    with pytest.raises(ValueError, match=r"began with contrastive\.pairs = 4, the recipe says 2"):
+        train(replace(recipe, contrastive=replace(recipe.contrastive, pairs=2)))
+    assert (recipe.out / "mean" / "recipe.json").read_text() == kept
+    assert train(replace(recipe, save_every=1, contrastive=replace(recipe.contrastive, steps=4)))
+    assert len(lines(recipe.out / "mean")) == 4
+
+
+def test_a_window_beyond_the_base_and_sources_without_weight_are_refused(recipe: Recipe) -> None:
+    with pytest.raises(ValueError, match="tokens at once and the recipe's window is 9000"):
+        train(replace(recipe, window=9000))
+    with pytest.raises(ValueError, match="Every source of the training text has the weight 0"):
+        train(replace(recipe, sources={"manual": 0}))
+
+
 def test_embeddings_and_base_weights_stay(recipe: Recipe) -> None:
     run = Run(recipe, "lmk")
     frozen = {
