@@ -148,12 +148,18 @@ def ui_command(
         raise typer.Exit(subprocess.call(command, env=environment))
 
 
+_SYSTEMS = (
+    "What to compare: bm25, base-mean, mean, cls, mcls, lmk, lmk-maxsim, chunks, chunks-256, lmk+evidence, hybrid, "
+    "hybrid+evidence."
+)
+
+
 @app.command(name="eval")
 def eval_command(
     dataset: Annotated[str, typer.Argument(metavar="DATASET", help="A BEIR folder, or a name such as rfc or needle.")],
     split: Annotated[str, typer.Option(metavar="S", help="train, dev or test.")] = "test",
     full: Annotated[bool, typer.Option("--full", help="All documents of the split, not the fixed draw.")] = False,
-    systems: Annotated[str, typer.Option(metavar="S,...", help="What to compare.")] = "bm25,base-mean,lmk",
+    systems: Annotated[str, typer.Option(metavar="S,...", help=_SYSTEMS)] = "bm25,base-mean,lmk",
     model: Annotated[
         str | None, typer.Option(metavar="NAME", help="A model, or a folder with one a pooling [default: ours].")
     ] = None,

@@ -32,7 +32,7 @@ def train_command(config: Path, poolings: list[str] | None = None, quiet: bool =
         unknown = sorted(set(poolings) - set(recipe.poolings))
         if unknown:
             raise ValueError(f"{config} trains no adapter {unknown[0]!r}: choose from {', '.join(recipe.poolings)}.")
-        recipe = replace(recipe, poolings=tuple(poolings))
+        recipe = replace(recipe, poolings=tuple(name for name in recipe.poolings if name in poolings))
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), disable=quiet) as bar:
         task = bar.add_task("loading", total=None)

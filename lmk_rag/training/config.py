@@ -122,8 +122,11 @@ def read_recipe(path: Path) -> Recipe:
     """Read a TOML recipe; relative paths in it are relative to the working folder.
 
     Raises:
+        FileNotFoundError: there is no such file.
         ValueError: a key that is missing, unknown or out of its range; one sentence says what to change.
     """
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no recipe {path}: give a TOML file such as training/recipe.toml.")
     try:
         recipe = Recipe(**tomllib.loads(path.read_text(encoding="utf-8")))
     except ValidationError as error:
@@ -148,4 +151,5 @@ def _mistake(error: ValidationError) -> str:
         return f"{where}does not say {key!r}: add {key} = VALUE."
     if first["type"] == "unexpected_keyword_argument":
         return f"{where}has an unknown key {key!r}: see lmk_rag/training/config.py for all."
-    return f"{where}{key} = {first['input']!r} is not right: {first['msg'][0].lower()}{first['msg'][1:]}."
+    wanted = first["msg"].replace("tuple", "list")
+    return f"{where}{key} = {first['input']!r} is not right: {wanted[0].lower()}{wanted[1:]}."

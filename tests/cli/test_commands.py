@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -17,6 +18,7 @@ from indexes.collection import Collection
 from lmk_rag import __version__
 from lmk_rag.console import literal, size
 from lmk_rag.evaluation import beir
+from lmk_rag.evaluation.systems import SYSTEMS
 
 Run = Callable[..., Result]
 RunJson = Callable[..., Any]
@@ -270,7 +272,14 @@ def test_a_newer_schema_and_a_writer_at_work_are_no_damage(run: Run, folder: Pat
 def test_eval_and_train_tell_what_is_missing(run: Run, tmp_path: Path) -> None:
     assert "There is no data set 'nothing'" in run("eval", "nothing").stderr
     assert run("eval", tmp_path, "--systems", "oracle").exit_code == 2
-    assert run("train", "--config", tmp_path / "none.toml").exit_code == 2
+    missing = run("train", "--config", tmp_path / "none.toml")
+    assert missing.exit_code == 2
+    assert missing.stderr.startswith("There is no recipe")
+
+
+def test_evals_help_names_every_system(run: Run) -> None:
+    told = "".join(run("eval", "--help").output.split())  # lines are broken at hyphens too
+    assert set(re.split("[,:.]", told)) >= set(SYSTEMS)
 
 
 def test_eval_reads_everything_without_a_limit_and_with_0(
