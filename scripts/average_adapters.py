@@ -51,6 +51,8 @@ def main() -> None:
     parser.add_argument("--share", type=float, required=True, help="of the second, 0 to 1")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
+    if not 0 <= options.share <= 1:
+        parser.error(f"--share is between 0 and 1, not {options.share}")
     first = None if options.first == "base" else Path(options.first)
     weights, rank = average(first, options.second, options.share)
     options.out.mkdir(parents=True, exist_ok=True)

@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("--share", type=float, default=1.0, help="share of the documents to keep, 0 to 1")
     options = parser.parse_args()
     found = [package for root in options.corpora for package in packages_of(root)]
-    packages = [package for package in found if not is_held_out(package.name)]
+    packages = [package for package in found if not any(is_held_out(part) for part in names_of(package))]
     for package in found:
         if package not in packages:
             print(f"{package.name}: held out, not taken", file=sys.stderr)
@@ -74,6 +74,12 @@ def packages_of(root: Path) -> list[Path]:
     if (root / "usr").is_dir():
         return [root.resolve()]
     return [folder for folder in sorted(root.iterdir()) if folder.is_dir() and not _NO_PACKAGE.match(folder.name)]
+
+
+def names_of(package: Path) -> tuple[str, ...]:
+    """The names a package folder is known by: its own, and inside an unpacked package those from that one on."""
+    parts = package.resolve().parts
+    return parts[max(parts.index("usr") - 1, 0) :] if "usr" in parts else parts[-1:]
 
 
 @cache

@@ -15,7 +15,7 @@ limits=(lmk:260 cls:220 mean:160) # seconds; with 20 of grace each, 700 in all
 [ -f training/text/tokens.npy ] || { echo "training/text is empty: run scripts/build_training_text.py first" >&2; exit 2; }
 for entry in "${limits[@]}"; do
   pooling=${entry%%:*}
-  timeout --signal=TERM --kill-after=20 "${entry##*:}" "$python" - "$pooling" <<'PY' || true
+  timeout --signal=TERM --kill-after=20 "${entry##*:}" "$python" - "$pooling" <<'PY' && code=0 || code=$?
 import sys
 from pathlib import Path
 
@@ -24,12 +24,14 @@ from lmk_rag.training.cli import train_command
 print(sys.argv[1], "finished" if train_command(Path("training/gpu.toml"), [sys.argv[1]], quiet=True) else "stopped")
 PY
   run=training/runs-gpu/$pooling
-  if [ -d "$run/adapter" ]; then
+  # 124: stopped at its limit, with the average so far
+  if [ -d "$run/adapter" ] && { [ "$code" = 0 ] || [ "$code" = 124 ]; }; then
     mkdir -p "$out/$pooling"
     cp "$run"/adapter/* "$run/metrics.jsonl" "$out/$pooling/"
   else
-    echo "$pooling: no adapter came of it; the others go on" >&2
+    echo "$pooling: no adapter came of it (exit code $code); the others go on" >&2
+    failed=1
   fi
 done
-[ -d "$out" ] || exit 1
-du -h "$out"/*/*
+[ ! -d "$out" ] || du -h "$out"/*/*
+exit "${failed:-0}"

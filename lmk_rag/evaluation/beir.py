@@ -156,16 +156,24 @@ def _qrels(path: Path, corpus: Mapping[str, str]) -> dict[str, dict[str, int]]:
     for number, line in _lines(path):
         row = line.split("\t")
         try:
-            query, key, grade = row[0], row[1], int(float(row[2]))
-        except (IndexError, ValueError):
+            query, key, grade = row[0], row[1], _grade(row[2])
+        except (IndexError, ValueError, OverflowError):
             if number == 1 or not line.strip():  # BEIR's first line names the columns
                 continue
             raise ValueError(
-                f"{path}, line {number}: {line[:80]!r} is not query, document and a number between tabs."
+                f"{path}, line {number}: {line[:80]!r} is not query, document and a whole number between tabs."
             ) from None
         if key in corpus:
             qrels.setdefault(query, {})[key] = grade
     return {query: grades for query, grades in qrels.items() if any(grade > 0 for grade in grades.values())}
+
+
+def _grade(written: str) -> int:
+    """A grade as a whole number that 32 bits hold; BEIR's tools write 1 and 1.0."""
+    grade = float(written)
+    if not grade.is_integer() or abs(grade) >= 2**31:
+        raise ValueError
+    return int(grade)
 
 
 def _rows(path: Path) -> dict[str, dict[str, Any]]:
@@ -176,7 +184,7 @@ def _rows(path: Path) -> dict[str, dict[str, Any]]:
             continue
         try:
             row = json.loads(line)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"{path}, line {number}: no JSON ({error}).") from None
         if not isinstance(row, dict) or row.get("_id") is None:
             raise ValueError(f'{path}, line {number}: {line[:80]!r} is not an object with an "_id".')
@@ -195,7 +203,7 @@ def _text(value: object) -> str:
 def _kind(row: Mapping[str, Any]) -> str | None:
     about = row.get("metadata")
     kind = about.get("kind") if isinstance(about, dict) else None
-    return kind if isinstance(kind, str) else None
+    return _text(kind) if isinstance(kind, str) else None
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

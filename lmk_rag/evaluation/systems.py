@@ -153,7 +153,8 @@ def _dense(name: str, dataset: Dataset, options: Options, progress: Progress | N
     found = best_of(scores, queries.keys, documents.keys)
     seconds = documents.seconds + queries.seconds + time.monotonic() - began
     # the cls adapter under another pooling is what mcls is
-    return Run(found, seconds, documents.tokens, () if name == "mcls" else encoder.notices)
+    notices = tuple(told for told in encoder.notices if name != "mcls" or "trained for cls" not in told)
+    return Run(found, seconds, documents.tokens, notices)
 
 
 def best_evidence(queries: npt.NDArray[np.float32], documents: Vectors) -> npt.NDArray[np.float32]:

@@ -131,7 +131,7 @@ def read_recipe(path: Path) -> Recipe:
         recipe = Recipe(**tomllib.loads(path.read_text(encoding="utf-8")))
     except ValidationError as error:
         raise ValueError(f"{path}: {_mistake(error)}") from None
-    except ValueError as error:  # no TOML, no UTF-8
+    except (ValueError, RuntimeError) as error:  # no TOML, no UTF-8, no such user in ~user
         raise ValueError(f"{path}: {error}.") from None
     longest = max(recipe.granularity, *recipe.granularities)
     if longest + 2 > recipe.window:

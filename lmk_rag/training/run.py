@@ -179,7 +179,7 @@ def train(recipe: Recipe, report: Report | None = None) -> bool:
 
 
 def _check_unchanged(told: dict[str, Any], folder: Path) -> None:
-    """Refuse to go on with another recipe than the run in the folder began with; it may be longer, or run elsewhere."""
+    """Refuse to go on with another recipe than the run in the folder began with; it may be longer, or elsewhere."""
     if not ((folder / _RECIPE).exists() and (folder / _STATE).exists()):
         return
     before, now = _deciding(json.loads((folder / _RECIPE).read_text(encoding="utf-8"))), _deciding(told)
@@ -199,7 +199,7 @@ def _deciding(told: dict[str, Any]) -> dict[str, Any]:
         for key, entry in (value.items() if isinstance(value, dict) else [("", value)])
     }
     free = {"text", "out", "poolings", "batch_tokens", "save_every", "device"}
-    return {key: value for key, value in flat.items() if key not in free and not key.endswith(".steps")}
+    return {key: value for key, value in flat.items() if key not in free and key != "contrastive.steps"}
 
 
 def _base(recipe: Recipe) -> Checkpoint:

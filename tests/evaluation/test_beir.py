@@ -85,6 +85,8 @@ def test_a_missing_file_and_a_set_without_judgements_are_named(tmp_path: Path) -
         ("corpus.jsonl", b'{"_id": "d1"}\n{"_id": "d1"}\n', "line 2: the _id 'd1' is there already"),
         ("queries.jsonl", '{"_id": "q1", "text": "ä"}'.encode("latin-1"), r"queries\.jsonl is not UTF-8"),
         ("qrels/test.tsv", b"query-id\tcorpus-id\tscore\nq1\td1\thigh\n", r"test\.tsv, line 2: .* between tabs"),
+        ("qrels/test.tsv", b"q1\td1\t1\nq1\td2\tinf\n", r"line 2: .* a whole number between tabs"),
+        ("qrels/test.tsv", b"q1\td1\t1\nq1\td2\t0.5\n", r"line 2: .* a whole number between tabs"),
         ("qrels/test.tsv", b"q1\td1\t1\nq2 d2 1\n", r"test\.tsv, line 2: 'q2 d2 1'"),
     ],
 )

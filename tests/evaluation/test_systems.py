@@ -90,6 +90,7 @@ def test_an_adapter_for_another_pooling_is_told_and_mcls_is_not(
     assert "trained for lmk" in notice
     assert told("mean", adapters) == ""
     assert told("mcls", adapters) == ""
+    assert "trained for lmk" in told("mcls", adapters / "lmk" / "adapter")
 
 
 def test_documents_without_a_word_are_found_by_nothing(options: Options) -> None:

@@ -55,6 +55,12 @@ def test_packages_are_found_given_alone_or_together(script: ModuleType, tmp_path
     assert [path.name for path in script.packages_of(tmp_path / "python3.11-doc")] == ["python3.11-doc"]
 
 
+def test_a_folder_deep_in_a_held_out_package_bears_its_names(script: ModuleType, tmp_path: Path) -> None:
+    deep = tmp_path / "x-doc" / "usr" / "share" / "doc" / "python3.11" / "html" / "library"
+    assert script.names_of(deep) == ("x-doc", "usr", "share", "doc", "python3.11", "html", "library")
+    assert script.names_of(tmp_path / "python3-project" / "debian-policy") == ("debian-policy",)
+
+
 def test_a_held_out_package_is_left_out_and_named(
     script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

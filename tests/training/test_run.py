@@ -94,6 +94,8 @@ def test_a_run_goes_on_longer_but_not_with_another_recipe(recipe: Recipe) -> Non
         train(replace(recipe, seed=9))
     with pytest.raises(ValueError, match=r"began with contrastive\.pairs = 4, the recipe says 2"):
         train(replace(recipe, contrastive=replace(recipe.contrastive, pairs=2)))
+    with pytest.raises(ValueError, match=r"began with distillation\.steps = 3, the recipe says 5"):
+        train(replace(recipe, distillation=replace(recipe.distillation, steps=5)))
     assert (recipe.out / "mean" / "recipe.json").read_text() == kept
     assert train(replace(recipe, save_every=1, contrastive=replace(recipe.contrastive, steps=4)))
     assert len(lines(recipe.out / "mean")) == 4
