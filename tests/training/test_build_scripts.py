@@ -75,6 +75,8 @@ def test_a_held_out_package_is_left_out_and_named(
 
     told = capsys.readouterr()
     assert "python3.11-doc: held out, not taken" in told.err
+    assert f"{tmp_path / 'one'}\n" in told.out  # the packages that are read
+    assert "python3.11-doc" not in told.out
     found = script.manual_files(tmp_path / "one", 10)
     assert [str(path.relative_to(tmp_path)) for path in found] == ["one/usr/share/doc/one/page.html"]
 
